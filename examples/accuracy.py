@@ -1,19 +1,20 @@
-"""How well streamkarma and other online learners predict incomplete streams, as one table.
+"""Compare how well streamkarma and other online learners predict incomplete streams.
 
-Each learner has its defaults, takes one pass, and predicts every event before it learns its label;
-all measures are of these predictions.
+Each learner uses its defaults, makes one pass, and predicts every event before it learns its label; all
+metrics are those of these predictions.
 
     python examples/accuracy.py                                   # synthetic streams
     python examples/accuracy.py --data FOLDER --streams FOLDER    # and the real ones there
     python examples/accuracy.py --only lowrank --learners auto --learners vw-xm
-    python examples/accuracy.py --experts --json table.json       # and each expert of auto by itself
+    python examples/accuracy.py --experts --json table.json       # and each expert of auto on its own
 
---data is for weather_aus.csv.gz, adult.csv.gz (the label in the last column, an empty cell missing)
-and physionet2012_events.jsonl.gz; --streams for those of examples/haphazard.py. In the physionet
-stream the label of a stay in hospital is known when the next one begins: its events are learned then.
+--data is a folder with weather_aus.csv.gz, adult.csv.gz (with the label in the last column, and empty cells
+missing) and physionet2012_events.jsonl.gz; --streams has the streams of examples/haphazard.py. In the
+physionet stream, the label of a hospital stay becomes known when the next stay begins, and its events are
+learned then.
 
-The row "complete vectors" is no learner: it is the best linear classifier on synthetic events of which
-nothing is missing, fitted in hindsight. Learners are in examples/rivals.py.
+The row "complete vectors" is not a learner: it is the best linear classifier on the complete synthetic
+events, fitted in hindsight. The other learners are in examples/rivals.py.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ OURS = {
 }
 EXPERTS = [f"expert {name}" for name in experts(1, 0.0, regression=False)]
 REFERENCE = "complete vectors"
-#: Most events for a learner that takes milliseconds for each.
+#: Maximum number of events for a learner that takes milliseconds per event.
 LIMITS = {"river-arf": 20_000}
-#: Events that streamkarma is given at once. It makes no difference but in speed.
+#: Events passed to streamkarma at once, which affects only the speed.
 BLOCK = 4096
 #: Bins of the calibration error.
 BINS = 15
@@ -60,7 +61,7 @@ COLUMNS = ("error", "log_loss", "balanced_accuracy", "auc", "ece")
 
 
 class Expert(ValueParameters, BaseClassifier):
-    """One expert of the mixture by itself, its scores calibrated as there."""
+    """A single expert of the mixture, with its scores calibrated in the same way."""
 
     scale, forget, loss = True, None, "logistic"
     max_attributes = max_coordinates = max_classes = 16384
@@ -72,7 +73,7 @@ class Expert(ValueParameters, BaseClassifier):
 
 
 def karma_chances(model: Any, todo: Iterator[Step]) -> Floats:
-    """Probabilities of True by a model of streamkarma, through blocks of events."""
+    """Probabilities of True from a streamkarma model, in blocks of events."""
     chances = []
     while part := list(islice(todo, BLOCK)):
         events = model.read([step.x for step in part], [step.y is not None for step in part])
@@ -82,7 +83,7 @@ def karma_chances(model: Any, todo: Iterator[Step]) -> Floats:
 
 
 def rival_chances(rival: Rival, todo: Iterator[Step]) -> Floats:
-    """Probabilities of True by another learner."""
+    """Probabilities of True from another learner."""
     chances = []
     for x, y, asked in todo:
         if asked:
@@ -93,7 +94,7 @@ def rival_chances(rival: Rival, todo: Iterator[Step]) -> Floats:
 
 
 def make(learner: str, kinds: Kinds) -> Any:
-    """A learner by its name; ImportError if it is not installed."""
+    """Create a learner by name; ImportError if it is not installed."""
     if learner in OURS:
         return OURS[learner]()
     if learner in EXPERTS:
@@ -112,10 +113,10 @@ def chances_of(learner: str, stream: Stream) -> Floats:
 
 
 def measures(chances: Floats, labels: Sequence[bool]) -> dict[str, float]:
-    """What the table holds; balanced accuracy and AUC only where there are labels of both kinds.
+    """The metrics in the table; balanced accuracy and AUC only if both labels occur.
 
-    The calibration error (ECE) is the mean over events of the distance between the mean probability
-    of True and the share of True in the event's bin, one of 15 of equal width.
+    The calibration error (ECE) is the mean over events of the distance between the mean probability of True
+    and the share of True in the event's bin, one of 15 of equal width.
     """
     truth = np.array(labels)
     right = (chances > 0.5) == truth
@@ -137,7 +138,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def rows(name: str, whole: Stream, learners: Sequence[str], events: int | None) -> Iterator[dict[str, Any]]:
-    """One row for each learner, in turn."""
+    """One row for each learner."""
     for learner in learners:
         if learner == REFERENCE and whole.complete is None:
             continue
@@ -149,7 +150,7 @@ def rows(name: str, whole: Stream, learners: Sequence[str], events: int | None) 
 
 
 def installed(learners: Sequence[str]) -> Iterator[str]:
-    """Those of the learners that are there; the others are named on stderr."""
+    """The installed learners; the others are named on stderr."""
     for learner in learners:
         try:
             if learner != REFERENCE:
@@ -170,7 +171,7 @@ LEARNERS = [*OURS, *RIVALS, REFERENCE, *EXPERTS]
 @click.option("--only", type=click.Choice(STREAMS), multiple=True, help="Only these streams.")
 @click.option("--learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners.")
 @click.option("--experts", "with_experts", is_flag=True, help="The experts of auto, one by one, too.")
-@click.option("--events", type=click.IntRange(min=1), help="Only so many events of each stream.")
+@click.option("--events", type=click.IntRange(min=1), help="Maximum number of events of each stream.")
 @click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
 def main(data: Path | None, streams: Path | None, only: Sequence[str], learners: Sequence[str],
          with_experts: bool, events: int | None, file: Any) -> None:  # fmt: skip

@@ -1,10 +1,10 @@
-"""Draw the table of examples/accuracy.py: who errs how often on which stream.
+"""Draw the table of examples/accuracy.py: the error rate of each learner on each stream.
 
     python examples/accuracy.py --json table.json
     python examples/accuracy_picture.py table.json learners.png
 
-One row per stream, one mark per learner of streamkarma. The bar is the best of the others, chosen in
-hindsight for each stream, of those that took the whole of it.
+One row per stream, one mark per streamkarma learner. The bar is the best of the other learners that processed
+the whole stream, chosen in hindsight for each stream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-#: Of a palette that the colour-blind can tell apart.
+#: From a palette for the colour-blind.
 LOOKS = {
     "karma": ("s", "#d55e00"),
     "explicit": ("^", "#e69f00"),
@@ -25,7 +25,7 @@ LOOKS = {
 
 
 def best_of_others(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The row of the learner from elsewhere that errs least."""
+    """The row of the other learner with the lowest error rate."""
     others = [
         row
         for row in rows

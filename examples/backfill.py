@@ -3,8 +3,8 @@
     pip install 'streamkarma[spark]'
     python examples/backfill.py
 
-It needs Java 17 or newer. Spark runs on this machine, with two processes that work for it; on a cluster the
-same call learns on all of its machines.
+It needs Java 17 or later. Spark runs on this machine with two workers; on a cluster, the same call learns on
+all machines.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from streamkarma import spark
 from streamkarma.spark.session import started
 
-#: Processes on this machine, one core each, that work as the machines of a cluster would.
+#: Worker processes on this machine with one core each, in place of the machines of a cluster.
 MASTER = "local-cluster[2,1,1024]"
-#: The last events, which both models answer without having learned them.
+#: Number of last events, which both models predict without having learned them.
 HELD_OUT = 10_000
 
 
@@ -32,7 +32,7 @@ def streamkarma(*arguments: str) -> None:
 
 
 def score(model: Path, events: Path, folder: Path) -> dict[str, float]:
-    """The error rate and the log loss of a model on events that it does not learn."""
+    """The error rate and log loss of a model on events that it does not learn."""
     summary = folder / "score.json"
     streamkarma("predict", str(model), str(events), "--no-predictions", "--summary", str(summary))
     metrics: dict[str, float] = json.loads(summary.read_text())["metrics"]

@@ -1,12 +1,12 @@
-"""What an event costs on Spark, beside the command line, and what a second executor brings.
+"""The cost of an event on Spark, compared with the command line, and the gain from a second executor.
 
     pip install 'streamkarma[spark]'
     python examples/backfill_speed.py
     python examples/backfill_speed.py --events 2000000 --learner explicit
 
-For each way, all events are learned and a tenth of them; what the others take is free of the start. Processor
-time is that of the whole machine (driver, executors, their virtual machines, and Python in them), on which
-nothing else should run. It needs Linux, and a core for each executor.
+Each variant learns all events, and then only a tenth; the difference excludes the start-up. CPU time is
+measured for the whole machine (driver, executors, their JVMs and Python workers), on which nothing else
+should run. It needs Linux, and one core per executor.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-#: Of a line of /proc/stat: user, nice, system, interrupts; see proc(5). The others are waiting.
+#: Columns of /proc/stat with busy time: user, nice, system, interrupts; see proc(5).
 BUSY = (1, 2, 3, 6, 7)
-#: The stream is so many events over and over: reading and learning cost the same.
+#: The stream repeats this many events, which does not change the cost of reading and learning.
 DISTINCT = 500_000
-#: What Spark needs to stay on this machine.
+#: Settings that keep Spark on this machine.
 SETTINGS = ["--spark", "spark.ui.enabled=false", "--spark", "spark.driver.host=127.0.0.1"]
 
 
 class Cost(NamedTuple):
-    """Seconds: of all processors, and by the clock."""
+    """Seconds of CPU time, over all cores, and of wall-clock time."""
 
     processor: float
     clock: float
 
 
 def measure(command: list[str], folder: Path) -> Cost:
-    """What a command takes, with all that it starts."""
+    """The cost of a command, including everything that it starts."""
     before, begin = busy(), time.perf_counter()
     subprocess.run([sys.executable, "-m", "streamkarma", *command, "--quiet"], check=True, cwd=folder)
     return Cost(busy() - before, time.perf_counter() - begin)
 
 
 def busy() -> float:
-    """Seconds that all processors have worked so far."""
+    """CPU time of all cores so far, in seconds."""
     counts = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return sum(int(counts[at]) for at in BUSY) / os.sysconf("SC_CLK_TCK")
 

@@ -1,8 +1,8 @@
-"""The offline methods of the papers side by side on one data set.
+"""Compare the offline methods of the papers on one data set.
 
-By default on the wine data that come with scikit-learn, half of the values withheld at random; or
-on a table of your own (the last column is the label, an empty cell is missing). Every figure is
-the error on held-out folds, each system choosing its settings inside the other folds.
+By default, this is scikit-learn's wine data with half of the values withheld at random; or use your own table
+(the last column is the label, empty cells are missing). All errors are on held-out folds, and each method
+chooses its settings on the other folds.
 
     python examples/baselines.py
     python examples/baselines.py --csv FILE --withhold 0
@@ -25,14 +25,14 @@ from streamkarma.baselines.registry import BINARY, MULTICLASS
 
 
 def wine(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The wine data in random order: sorted by class, neighbouring rows would give it away."""
+    """The wine data in random order: it is sorted by class, which neighbouring rows would reveal."""
     X, y = load_wine(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(y))
     return X[order], y[order]
 
 
 def held_out(name: str, X: np.ndarray, y: np.ndarray, whole: np.ndarray, folds: int) -> tuple[Any, ...]:
-    """Errors on each fold, and seconds to fit and to predict, of all folds together."""
+    """The error on each fold, and the total seconds for fitting and predicting."""
     entry = REGISTRY[name]
     rows = whole if entry.oracle else X
     task = BINARY if len(np.unique(y)) == 2 else MULTICLASS
@@ -63,7 +63,7 @@ def held_out(name: str, X: np.ndarray, y: np.ndarray, whole: np.ndarray, folds: 
 @click.option("--seed", type=int, default=0, show_default=True)
 def main(csv: Path | None, withhold: float, folds: int, only: str | None, seed: int) -> None:
     """Print the held-out error of each offline method."""
-    # The one that is given the true subspace has nobody here to give it.
+    # projection-full needs the true subspace, which is unknown here.
     names = only.split(",") if only else [name for name in REGISTRY if name != "projection-full"]
     try:
         tuple(map(named, names))
@@ -74,10 +74,10 @@ def main(csv: Path | None, withhold: float, folds: int, only: str | None, seed: 
     print(
         f"{len(X)} rows, {X.shape[1]} columns, {np.isnan(X).mean():.0%} missing, {len(np.unique(y))} classes"
     )
-    for given, beside in (("values", "beside the values"), ("nothing", "by itself")):
+    for given, beside in (("values", "in addition to the values"), ("nothing", "on its own")):
         found = mcar_test(X, y, given=given, permutations=199, random_state=seed)
         share, p_value = found.statistic, found.p_value
-        print(f"does missingness tell the label, {beside}? explained {share:.3f}, p = {p_value:.3f}")
+        print(f"does missingness predict the label {beside}? explained {share:.3f}, p = {p_value:.3f}")
     print()
     print(f"{'baseline':<20}{'error':>8}{'± s.e.':>9}{'fit':>9}{'predict':>9}  what it does")
     for name in names:

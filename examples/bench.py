@@ -1,20 +1,20 @@
-"""How fast streamkarma and others go over one stream of incomplete events, and how well they predict it.
+"""Compare the speed and accuracy of streamkarma and other tools on a stream of incomplete events.
 
     python examples/bench.py
     python examples/bench.py --events 200000 --python --json bench.json --plot bench.png
     python examples/bench.py --check
 
-The events have 20 attributes of rank 5, each observed half of the time, and lie in a file. Every tool is
-a process of its own over that file, in turn, several rounds, so that whatever else the machine does falls
-on all: with one core to itself, where the system lets a process be bound to one, and with all there are.
+The events have 20 attributes of rank 5, each observed half of the time, and are stored in a file. Every tool
+runs as a separate process on that file, in turn and in several rounds, so that other load on the machine
+affects all of them alike: once with one core, if the system supports pinning, and once with all cores.
 
-Events per second are those of the whole process, interpreter and imports included; the loop, in
-microseconds per event, is what the tool itself counts. All are medians, and the ratios, of whole processes,
-medians of those of each round. The error is that of predictions made before the label was learned. All ran
-before over a few events, so that nothing is loaded from disk while it is timed.
+Events per second are measured for the whole process, including the interpreter and imports; the loop, in
+microseconds per event, is measured by the tool itself. All figures are medians; ratios of whole processes are
+medians over the rounds. Errors are those of predictions made before the label was learned. Each tool first
+runs on a few events, so that nothing is loaded from disk while it is timed.
 
---python times ``learn_one`` and ``predict_proba_one`` too, on events that are Python dicts already.
---check fails if a ratio is below its mark; marks are for the usual number of events.
+--python also times ``learn_one`` and ``predict_proba_one`` on events that are already Python dicts.
+--check fails if a ratio is below its threshold; thresholds are for the default number of events.
 The tools are in examples/bench_peers.py.
 """
 
@@ -40,14 +40,14 @@ from bench_calls import NUMBERS, STRINGS, calls
 from bench_peers import ALL, ONE, RIVER, VW, VW_LINEAR, Timed, command, installed, places, write_vw
 from bench_picture import figure
 
-#: What came of each round, by where and which tool.
+#: The results of each round, by place and tool.
 Results = dict[tuple[str, str], list[Timed]]
-#: A line of the table, as JSON has it.
+#: A row of the table, as JSON.
 Row = dict[str, Any]
 
 
 class Mark(NamedTuple):
-    """A tool must have ``least`` times the speed of another, and err no more often if so said."""
+    """A tool must have ``least`` times the speed of another, and with ``no_worse`` no higher error rate."""
 
     where: str
     tool: str
@@ -57,19 +57,19 @@ class Mark(NamedTuple):
 
 
 MARKS = (
-    # The space of both is that of pairs; one parses JSON where the other has a format of its own.
+    # Both use pairs of features; one parses JSON, the other its own format.
     Mark(ONE, "explicit", VW, 1.7, no_worse=True),
     Mark(ONE, "explicit", VW_LINEAR, 1.3, no_worse=True),
     Mark(ONE, "karma 512", VW, 1.35),
     Mark(ONE, "subspace", VW, 1.3, no_worse=True),
-    # Eighteen learners and a blend of them, for the error of the best.
+    # Eighteen learners and their blend, for the error of the best.
     Mark(ONE, "auto", RIVER, 0.7, no_worse=True),
-    # With two cores there is one to parse with, which is what Vowpal Wabbit uses its second for.
+    # With two cores, one can parse, for which Vowpal Wabbit also uses its second.
     Mark(ALL, "explicit, 2 workers", VW, 2.0),
     Mark(ALL, "auto, 2 workers", RIVER, 1.2),
     # A line of JSON for every event.
     Mark(ONE, "explicit, written", "explicit", 0.85),
-    # From Python: the times that these have as parts of river's, the other way round.
+    # From Python: the inverse of their time relative to river's.
     Mark(NUMBERS, "explicit", RIVER, 1 / 0.5),
     Mark(NUMBERS, "karma 512", RIVER, 1 / 0.7),
     Mark(NUMBERS, "auto", RIVER, 1 / 2.5),
@@ -78,13 +78,13 @@ MARKS = (
     Mark(STRINGS, "auto", RIVER, 1 / 0.8),
 )
 
-#: Python keeps what it compiled of a program, as it does for those who use one, whoever calls this.
+#: Let Python cache bytecode, as for ordinary users.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager
 def cores(where: str) -> Iterator[None]:
-    """Have what is started here share one core, where there is a way to say so."""
+    """Pin processes started here to one core, if the system supports it."""
     if where == ALL or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -118,7 +118,7 @@ def timed(tool: str, path: Path, events: int) -> Timed:
 
 
 def measure(folder: Path, events: int, rounds: int, seed: int, python: bool) -> Results:
-    """Time all in turn, round after round."""
+    """Time all tools in turn, round after round."""
     tools = list(installed())
     small = make(folder / "small.jsonl", 1_000, seed)
     for tool in tools:
@@ -139,7 +139,7 @@ def measure(folder: Path, events: int, rounds: int, seed: int, python: bool) -> 
 
 
 def summarised(results: Results) -> Iterator[Row]:
-    """Medians, and the medians of the ratios to all others in the same place."""
+    """Medians, and medians of the ratios to all others in the same place."""
     for (where, tool), runs in results.items():
         whole, loop, error = map(median, zip(*runs, strict=True))
         others = {other: each for (place, other), each in results.items() if place == where}
@@ -163,7 +163,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def verdicts(rows: Iterable[Row]) -> Iterator[tuple[bool, str]]:
-    """Whether each mark holds, as far as it is known, and what to say of it."""
+    """Whether each mark holds, if known, and a line about it."""
     known = {(row["where"], row["tool"]): row for row in rows}
     for mark in MARKS:
         said = f"{mark.where}, {mark.tool} to {mark.other}, at least {mark.least:.2f}"

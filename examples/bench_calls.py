@@ -1,4 +1,4 @@
-"""What streamkarma and river cost from Python, one event at a time, for examples/bench.py."""
+"""The cost of streamkarma and river from Python, one event at a time, for examples/bench.py."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from river import compose, linear_model, preprocessing
 
 import streamkarma
 
-#: Where a figure is from: dicts of numbers, and of numbers and strings.
+#: The two tables: events with only numbers, and with numbers and strings.
 NUMBERS, STRINGS = "dicts of numbers", "dicts with strings"
-#: Beside ten or so numbers, in the events of the second table.
+#: Categories in the second table, in addition to about ten numbers.
 CATEGORIES = ("red", "green", "blue", "black", "white")
 
 
 def one_hot() -> Any:
-    """What river needs for numbers and strings together."""
+    """The transformer that river needs for numbers and strings together."""
     numbers = compose.SelectType(float) | preprocessing.StandardScaler()
     strings = compose.SelectType(str) | preprocessing.OneHotEncoder()
     return (numbers + strings) | linear_model.LogisticRegression()
 
 
-#: By the names that the same learners have in the other tables.
+#: Models, by the names of the same learners in the other tables.
 MODELS: dict[str, Callable[[], Any]] = {
     "explicit": lambda: streamkarma.ExplicitKARMAClassifier(gamma=2),
     "karma 512": lambda: streamkarma.KARMAClassifier(budget=512),
     "auto": streamkarma.KARMAMixtureClassifier,
 }
-#: Events of a round, and those that come before, while all is loaded.
+#: Number of events in a round, and of the events before it for warming up.
 EVENTS, FIRST = 20_000, 100
 
 Stream = list[tuple[dict[str, Any], bool]]
 
 
 def with_strings(stream: Stream) -> Stream:
-    """The events with five categorical attributes more."""
+    """The events with five additional categorical attributes."""
     chosen = random.Random(0)
     return [({**x, **{f"k{i}": chosen.choice(CATEGORIES) for i in range(5)}}, y) for x, y in stream]
 

@@ -1,14 +1,13 @@
-"""The tools that examples/bench.py times: streamkarma's learners and those of others.
+"""The tools timed by examples/bench.py: streamkarma's learners and others.
 
-Each is a process that goes over a file of events once, predicts every event before it learns it, and
-leaves a summary like that of ``streamkarma learn``, of its seconds and its error rate. To be the
-process of one that is not streamkarma's:
+Each is a process that makes one pass over a file of events, predicts every event before it learns it, and
+writes a summary like ``streamkarma learn``, with its seconds and its error rate. To run a tool other than
+streamkarma:
 
     python examples/bench_peers.py "vw -q xm" events.jsonl summary.json
 
-All are made to read as fast as they can: lines go through orjson for the learners in Python, while
-Vowpal Wabbit's own driver reads its own text format, written beside the events beforehand. It parses
-in one thread and learns in another.
+Each tool reads in its fastest way: the Python learners parse lines with orjson, while Vowpal Wabbit's own
+driver reads its own text format, which is written beforehand. It parses in one thread and learns in another.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
-#: Whose speed the others' are divided by.
+#: The tools that others are compared with.
 RIVER, VW, VW_LINEAR = "river linear", "vw -q xm", "vw linear"
 ONE, ALL = "one core", "all cores"
 
 ATTRIBUTES = [f"x{place}" for place in range(20)]
-#: Events that scikit-learn is given at once.
+#: Events passed to scikit-learn at once.
 BATCH = 512
 
 
 class Outcome(NamedTuple):
-    """Events gone over, and of how many the label was not the predicted one."""
+    """The number of events, and of wrong predictions."""
 
     events: int
     errors: int
@@ -48,7 +47,7 @@ class Timed(NamedTuple):
     error: float
 
 
-#: Goes over a file of events, once what it takes is imported.
+#: Processes a file of events, after the required imports.
 Run = Callable[[Path], Outcome]
 
 
@@ -61,7 +60,7 @@ def events_of(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
 
 
 def river(imputing: bool) -> Run:
-    """river's logistic regression, to which what is missing adds nothing, or which has its running mean."""
+    """river's logistic regression, in which missing values add nothing, or are imputed by running means."""
     from river import compose, linear_model, preprocessing, stats
 
     model: Any = linear_model.LogisticRegression()
@@ -83,7 +82,7 @@ def river(imputing: bool) -> Run:
 
 
 def sklearn() -> Run:
-    """scikit-learn by batches: 0 for what is missing, and beside each value whether it is there."""
+    """scikit-learn in batches, with 0 for missing values, and an indicator for each value."""
     import numpy as np
     from sklearn.linear_model import SGDClassifier
 
@@ -97,7 +96,7 @@ def sklearn() -> Run:
             present = ~np.isnan(values)
             features = np.hstack([np.where(present, values, 0.0), present])
             labels = np.array([y for _, y in batch])
-            # Before the first batch it predicts nothing: False, then.
+            # Before the first batch it cannot predict, which counts as False.
             errors += int((model.predict(features) != labels).sum() if events else labels.sum())
             model.partial_fit(features, labels, classes=[False, True])
             events += len(batch)
@@ -111,7 +110,7 @@ def vw(options: str) -> Run:
     from vowpalwabbit import Workspace
 
     def run(path: Path) -> Outcome:
-        # With --binary the loss that is counted, not the one that is learned by, is that of wrong signs.
+        # With --binary, the reported loss is the error rate; the loss for learning is unchanged.
         text = path.with_suffix(".vw")
         workspace = Workspace(f"--quiet --loss_function logistic --binary -d {text} {options}")
         return Outcome(round(workspace.get_weighted_examples()), round(workspace.get_sum_loss()))
@@ -120,15 +119,15 @@ def vw(options: str) -> Run:
 
 
 def write_vw(path: Path) -> None:
-    """The events in Vowpal Wabbit's format: values in the namespace x, what is there in m."""
+    """Write the events in Vowpal Wabbit's format: values in the namespace x, indicators in m."""
     with path.with_suffix(".vw").open("w") as file:
         for x, y in events_of(path):
             values = " ".join(f"{name}:{value}" for name, value in x.items())
             file.write(f"{1 if y else -1} |x {values} |m {' '.join(x)}\n")
 
 
-#: Each with the package it takes. ``-q xm`` gives each value a weight for every attribute that may be
-#: there beside it, which is the feature space of the explicit learner with gamma 2.
+#: Each with the package it requires. ``-q xm`` gives each value a weight for every attribute that may be
+#: observed with it, which is the feature space of the explicit learner with gamma 2.
 PEERS: dict[str, tuple[str, Callable[[], Run]]] = {
     RIVER: ("river", lambda: river(imputing=False)),
     "river imputing": ("river", lambda: river(imputing=True)),
@@ -151,7 +150,7 @@ OURS = {
 
 
 def installed() -> Iterator[str]:
-    """Tools that are there; others are named on stderr."""
+    """The installed tools; the others are named on stderr."""
     yield from OURS
     for name, (module, _) in PEERS.items():
         if find_spec(module):
@@ -161,14 +160,14 @@ def installed() -> Iterator[str]:
 
 
 def places(tool: str) -> tuple[str, ...]:
-    """Where a tool is timed: with one core, with all of them, or, to compare with others, both."""
+    """The places where a tool is timed: with one core, with all cores, or, for comparison, both."""
     if tool.endswith("workers"):
         return (ALL,)
     return (ONE, ALL) if tool in (RIVER, VW) else (ONE,)
 
 
 def command(tool: str, path: Path, summary: Path) -> list[str]:
-    """What goes over the events of a file and leaves a summary."""
+    """The command that processes the events of a file and writes a summary."""
     if tool in PEERS:
         return [sys.executable, __file__, tool, str(path), str(summary)]
     options = [word.format(path=path) for word in OURS[tool].split()]
@@ -178,7 +177,7 @@ def command(tool: str, path: Path, summary: Path) -> list[str]:
 
 
 def main(tool: str, path: Path, summary: Path) -> None:
-    """Be the process that is timed."""
+    """Run a tool: this is the process that is timed."""
     _, make = PEERS[tool]
     run = make()
     begin = time.perf_counter()

@@ -1,9 +1,9 @@
-"""Draw the table of examples/bench.py: how fast is each tool, and how often does it err?
+"""Draw the table of examples/bench.py: the speed and error rate of each tool.
 
     python examples/bench.py --json bench.json
     python examples/bench_picture.py bench.json bench.png
 
-Speeds are those of whole processes; points are hollow where there was more than one core.
+Speeds are those of whole processes; hollow points used more than one core.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import Bbox
 
-#: Of a palette that the colour-blind can tell apart.
+#: From a palette for the colour-blind.
 OURS_COLOUR, PEERS_COLOUR = "#d55e00", "#0072b2"
-#: A label stands beside, below or above its point, in points of print.
+#: Offsets of a label beside, below or above its point, in typographic points.
 NEAR = [(7, -3, "left"), (-7, -3, "right"), (0, -13, "center"), (0, 7, "center")]
 
 
 def spots() -> Iterator[tuple[int, int, str]]:
-    """Where a label may stand, the best first; farther and farther away without an end."""
+    """Possible positions of a label, best first, at increasing distances without end."""
     yield from NEAR
     for away in count(14, 8):
         for up in (away, -away - 6):
@@ -36,7 +36,7 @@ def spots() -> Iterator[tuple[int, int, str]]:
 
 
 def points(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What is drawn: river is in the table of all cores to compare with, and uses one there too."""
+    """The rows to draw: river uses a single core even in the table of all cores, and is drawn once."""
     shown = [row for row in rows if row["where"] == ONE or (row["where"] == ALL and row["tool"] != RIVER)]
     names = [row["tool"] for row in shown]
     return [
@@ -46,7 +46,7 @@ def points(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_labels(axes: Axes, rows: list[dict[str, Any]], dots: list[Bbox]) -> None:
-    """Each label at the first place where it covers no point and no other label."""
+    """Write each label at the first position where it covers no point and no other label."""
     taken, frame = list(dots), axes.get_window_extent().padded(-10)
     for row in rows:
         point = (row["events_per_second"], row["error"])
@@ -64,7 +64,7 @@ def write_labels(axes: Axes, rows: list[dict[str, Any]], dots: list[Bbox]) -> No
 
 
 def colour(row: dict[str, Any]) -> str:
-    """Whose tool it is."""
+    """The colour of streamkarma, or of other tools."""
     return OURS_COLOUR if row["tool"] in OURS else PEERS_COLOUR
 
 
@@ -93,7 +93,7 @@ def figure(table: list[dict[str, Any]]) -> Figure:
     sheet.legend(loc="outside upper center", ncols=3, frameon=False, handletextpad=0.2)
     sheet.draw_without_rendering()
     centres = axes.transData.transform([(row["events_per_second"], row["error"]) for row in rows])
-    # What is drawn from here on must not move what is there.
+    # Nothing drawn from here on may move the rest.
     sheet.set_layout_engine("none")
     write_labels(axes, rows, [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in centres])
     return sheet

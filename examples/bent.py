@@ -1,8 +1,8 @@
-"""How streamkarma and other online learners do where the target bends or moves.
+"""Compare streamkarma and other online learners on nonlinear and drifting targets.
 
-Every learner has its defaults and takes one pass; each event is predicted before its label is learned. Errors
-are shares of wrong classes, or mean absolute errors of numbers; where there is an abrupt change in the middle
-of a stream, also those of its events 200 to 1,000 after it.
+Every learner uses its defaults and makes one pass; each event is predicted before its label is learned.
+Errors are error rates, or mean absolute errors of numbers; if there is an abrupt change in the middle of a
+stream, also those of events 200 to 1,000 after it.
 
     python examples/bent.py --events 5000                       # two classes, several, and numbers
     python examples/bent.py --only sine --missing 0.3 --learners auto --learners ARF
@@ -31,14 +31,14 @@ Floats = NDArray[np.float64]
 
 #: Classifier and regressor.
 OURS = {"auto": (streamkarma.KARMAMixtureClassifier, streamkarma.KARMAMixtureRegressor)}
-#: Events that streamkarma is given at once. It makes no difference but in speed.
+#: Events passed to streamkarma at once, which affects only the speed.
 BLOCK = 4096
-#: Events after a change whose errors are counted apart.
+#: Events after a change whose errors are reported separately.
 AFTER = slice(200, 1000)
 
 
 def our_errors(learner: str, given: Stream, **parameters: Any) -> Floats:
-    """The error of each prediction of one of ours, with its defaults but for some parameters."""
+    """The error of each prediction of a streamkarma learner, with its defaults except some parameters."""
     model: Any = OURS[learner][given.regression](**parameters)
     errors = []
     for begin in range(0, len(given.events), BLOCK):
@@ -54,7 +54,7 @@ def our_errors(learner: str, given: Stream, **parameters: Any) -> Floats:
 
 
 def rival_errors(rival: Rival, given: Stream) -> Floats:
-    """The error of each prediction of another learner; one that predicts nothing is wrong, or says 0."""
+    """The error of each prediction of another learner; no prediction counts as wrong, or as 0."""
     errors = []
     for x, y in zip(given.events, given.labels, strict=True):
         said = rival.predict(x)
@@ -64,7 +64,7 @@ def rival_errors(rival: Rival, given: Stream) -> Floats:
 
 
 def rows(name: str, given: Stream, missing: float, learners: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One row for each learner, in turn."""
+    """One row for each learner."""
     for learner in learners:
         begin = time.perf_counter()
         if learner in OURS:
@@ -77,7 +77,7 @@ def rows(name: str, given: Stream, missing: float, learners: Sequence[str]) -> I
 
 
 def compared(table: Sequence[dict[str, Any]], learner: str) -> str:
-    """How one learner did beside the best of the others on each stream, in two sentences."""
+    """A learner compared with the best of the others on each stream, in two sentences."""
     ratios = []
     for row in (row for row in table if row["learner"] == learner):
         same = [other for other in table if other not in (row,) and all(other[k] == row[k] for k in KEYS)]
@@ -92,9 +92,9 @@ def compared(table: Sequence[dict[str, Any]], learner: str) -> str:
     )
 
 
-#: What tells streams apart.
+#: Columns that identify a stream.
 KEYS = ("stream", "missing")
-#: As good as another.
+#: Ratios of errors up to this count as equal.
 CLOSE = 1.02
 
 

@@ -1,7 +1,7 @@
-"""Other online learners for classes and numbers behind one interface, for examples/bent.py.
+"""Other online learners for classification and regression behind one interface, for examples/bent.py.
 
-Trees get events as they are, without what is missing. Neighbours, linear models and what else cannot do
-without a value get standardised numbers, 0 for a missing one, and a 0 or 1 for each category.
+Trees get the events unchanged, without missing values. Neighbours, linear models and others that require all
+values get standardised numbers, 0 for missing ones, and an indicator for each category.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Event = dict[str, Any]
 
 
 class Rival(Protocol):
-    """What predicts an event before it is told the label."""
+    """A learner that predicts each event before it learns the label."""
 
     def predict(self, x: Event) -> Any:
-        """A class or a number; None if it knows none."""
+        """A class or a number; None if it cannot predict yet."""
 
     def learn(self, x: Event, y: Any) -> None:
         """Learn an event."""
 
 
 class Plain:
-    """A river model that gets events as they are."""
+    """A river model that gets events unchanged."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -39,7 +39,7 @@ class Plain:
 
 
 class Coded(Plain):
-    """A river tree of numbers, whose leaves take no words: a category is a 1."""
+    """A river tree for regression, whose leaves do not accept strings: categories become indicators."""
 
     def predict(self, x: Event) -> Any:
         return super().predict(coded(x))
@@ -49,7 +49,7 @@ class Coded(Plain):
 
 
 def coded(x: Event) -> dict[str, float]:
-    """The numbers of an event, and a 1 for each of its categories."""
+    """The numbers of an event, and an indicator for each of its categories."""
     return {
         (f"{name}={value}" if isinstance(value, str) else name): (1.0 if isinstance(value, str) else value)
         for name, value in x.items()
@@ -57,7 +57,7 @@ def coded(x: Event) -> dict[str, float]:
 
 
 class Complete(Plain):
-    """A river model that gets a number for everything; the event itself counts in means and variances."""
+    """A river model that gets a value for every feature; means and variances include the event itself."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -76,7 +76,7 @@ class Complete(Plain):
         super().learn(self.complete(x), y)
 
     def complete(self, x: Event) -> dict[str, float]:
-        """Everything ever seen, 0 where the event says nothing of it."""
+        """Every feature ever seen, 0 where the event lacks it."""
         values = {}
         for name, value in x.items():
             if isinstance(value, str):
@@ -89,7 +89,7 @@ class Complete(Plain):
 
 
 class VowpalWabbit:
-    """Vowpal Wabbit, progressive, with a weight for each value beside each attribute that is there."""
+    """Vowpal Wabbit, progressive, with a weight for each pair of a value and an observed attribute."""
 
     def __init__(self, regression: bool) -> None:
         from vowpalwabbit import Workspace
@@ -116,7 +116,7 @@ class VowpalWabbit:
         return f"|x {' '.join(map(feature, x, x.values()))} |m {' '.join(map(word, x))}"
 
 
-#: As many as Vowpal Wabbit is told to expect.
+#: The number of classes declared to Vowpal Wabbit.
 MOST_CLASSES = 32
 
 
@@ -128,7 +128,7 @@ def linear(regression: bool) -> Any:
 
 
 def nearest(regression: bool) -> Any:
-    """The ten nearest of the last 1,000 events."""
+    """The ten nearest neighbours among the last 1,000 events."""
     engine = neighbors.LazySearch(window_size=1000)
     if regression:
         return neighbors.KNNRegressor(n_neighbors=10, engine=engine)

@@ -1,7 +1,7 @@
-"""Streams whose target bends or moves: river's generators and small data sets, for examples/bent.py.
+"""Streams with nonlinear or drifting targets: river's generators and small data sets, for examples/bent.py.
 
-Of the generators, the first half have one abrupt change in the middle. Any share of the values can be
-withheld at random.
+The first half of the generators have an abrupt change in the middle. Any share of the values can be withheld
+at random.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from river import datasets
 from river.datasets import synth
 
 Event = dict[str, Any]
-#: An event as river gives it, and its label.
+#: An event from river, and its label.
 Pair = tuple[Mapping[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Events and their labels, classes or numbers, and before which event everything changes, if it does."""
+    """Events and their labels, classes or numbers, and the event at which the target changes, if it does."""
 
     events: list[Event]
     labels: list[Any]
@@ -32,32 +32,32 @@ class Stream:
 
     def withheld(self, rate: float, seed: int) -> Stream:
         """The same with a share of the values missing at random."""
-        # Not the seed itself: the generators draw their values from it, and what is missing would tell them.
+        # Not the same seed: the generators draw their values from it, and missingness would be informative.
         random = Random(f"gaps {seed}")
         kept = [{name: value for name, value in x.items() if random.random() >= rate} for x in self.events]
         return Stream(kept, self.labels, self.regression, self.change)
 
 
 def agrawal(function: int, seed: int) -> Iterable[Pair]:
-    """One of Agrawal's ten functions; what stands for a category there is a number, and here a word."""
+    """One of Agrawal's ten functions, with strings for categories, which are numbers there."""
     for x, y in synth.Agrawal(classification_function=function, seed=seed):
         yield {name: named(name, value, AGRAWAL_CATEGORIES) for name, value in x.items()}, y
 
 
 def stagger(function: int, seed: int) -> Iterable[Pair]:
-    """One of three rules of three categories."""
+    """One of three rules on three categories."""
     for x, y in synth.STAGGER(classification_function=function, seed=seed):
         yield {name: f"{name} {value}" for name, value in x.items()}, y
 
 
 def tree(seed: int) -> Iterable[Pair]:
-    """A random tree of five numbers and five categories."""
+    """A random tree on five numbers and five categories."""
     for x, y in synth.RandomTree(seed_tree=seed, seed_sample=seed):
         yield {name: named(name, value, ("x_cat",)) for name, value in x.items()}, y
 
 
 def named(name: str, value: Any, categories: tuple[str, ...]) -> Any:
-    """A value as it is, or as a word if its name begins with one of some names of categories."""
+    """A value, as a string if its name begins with the name of a category."""
     return f"{name} {value}" if name.startswith(categories) else value
 
 
@@ -67,7 +67,7 @@ AGRAWAL_CATEGORIES = ("elevel", "car", "zipcode")
 def changing(
     make: Callable[..., Iterable[Pair]], before: int, after: int
 ) -> Callable[[int, int], Iterator[Pair]]:
-    """A generator that goes over to another function half-way."""
+    """A generator that switches to another function half-way."""
 
     def made(seed: int, events: int) -> Iterator[Pair]:
         return chain(islice(make(before, seed), events // 2), make(after, seed + 1))
@@ -76,7 +76,7 @@ def changing(
 
 
 def steady(make: Callable[[int], Iterable[Pair]]) -> Callable[[int, int], Iterable[Pair]]:
-    """A generator that goes on as it began, or changes by itself."""
+    """A generator without a switch."""
     return lambda seed, _: make(seed)
 
 
@@ -112,7 +112,7 @@ REGRESSION: dict[str, Callable[[int, int], Iterable[Pair]]] = {
     "mv": steady(lambda seed: synth.Mv(seed=seed)),
     "planes": steady(lambda seed: synth.Planes2D(seed=seed)),
 }
-#: Data sets of river: name, and whether the label is a number.
+#: River's data sets: name, and whether the label is a number.
 SMALL = {
     "bananas": (datasets.Bananas, False),
     "segments": (datasets.ImageSegments, False),
@@ -124,7 +124,7 @@ NAMES = [*CHANGING, *STEADY, *REGRESSION, *SMALL]
 
 
 def stream(name: str, seed: int, events: int) -> Stream:
-    """A stream by its name; those of river's data sets have no seed."""
+    """A stream by name; river's data sets have no seed."""
     if name in SMALL:
         source, regression = SMALL[name]
         pairs = list(islice(source(), events))

@@ -2,10 +2,10 @@
 
     python examples/bound.py [--events 8192] [--seeds 5] [--plot bound.png]
 
-For γ = 1 … 4 and several seeds it runs `streamkarma regret` with steps of 1/(ρt), ρ = 0.001, and no
-budget, half of 20 attributes observed (rank 5, 5 % of the labels flipped), and asks at 256, 512, … events
-for the average regret against the best linear classifier on the complete vectors, and for what [H, Thm 3]
-says it can be at most. Exits with 1 where the regret is above that, or does not fall.
+For γ = 1 … 4 and several seeds, it runs `streamkarma regret` with steps of 1/(ρt), ρ = 0.001 and no budget,
+on streams with half of 20 attributes observed (rank 5, 5 % of the labels flipped). After 256, 512, … events
+it computes the average regret against the best linear classifier on the complete vectors, and its bound by
+[H, Thm 3]. It exits with 1 if the regret exceeds the bound or does not decrease.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -27,12 +27,12 @@ STREAM = ["--attributes", "20", "--rank", "5", "--observed", "0.5", "--noise", "
 
 
 def streamkarma(*arguments: str, **more: Any) -> None:
-    """The command line, as in a shell."""
+    """Run the command line."""
     subprocess.run([sys.executable, "-m", "streamkarma", *arguments], check=True, **more)
 
 
 def course(stream: Path, gamma: int) -> tuple[list[int], list[float], list[float]]:
-    """Events, average regret against the best on complete vectors, and the bound on it."""
+    """Events, average regret against the best classifier on complete vectors, and its bound."""
     report = stream.with_suffix(".json")
     paper = ["--gamma", str(gamma), "--rho", "0.001", "--budget", "0"]
     streamkarma("regret", str(stream), "--full", "full", "--baselines", "zero", *paper,
@@ -48,7 +48,7 @@ def course(stream: Path, gamma: int) -> tuple[list[int], list[float], list[float
 
 
 def draw(found: dict[int, list[tuple[list[int], list[float], list[float]]]], path: str) -> None:
-    """One panel per γ: every seed's regret, and the least bound of the seeds."""
+    """Draw one panel per γ: the regret for every seed, and the smallest bound."""
     from matplotlib.figure import Figure
 
     sheet = Figure(figsize=(7, 2.2), dpi=200, layout="constrained")

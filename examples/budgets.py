@@ -1,8 +1,8 @@
-"""What a budget of support vectors costs: progressive error on synthetic low-rank streams.
+"""The cost of a budget of support vectors: progressive error on synthetic low-rank streams.
 
-Half of 20 attributes of rank 5 are observed at random, so that hardly two events show the same
-ones and every budget is soon full. Merging folds what has to go into the support vectors that
-stay; removing, of the smallest or of the oldest, throws it away.
+Half of 20 attributes of rank 5 are observed at random, so that hardly any two events have the same pattern,
+and every budget is soon exhausted. Merging folds surplus support vectors into the remaining ones; removing
+the smallest or the oldest discards them.
 
     python examples/budgets.py
 """
@@ -26,7 +26,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def progressive_error(model: KARMAClassifier, seed: int, events: int) -> float:
-    """Share of events predicted wrongly, each before it was learned."""
+    """The progressive error rate."""
     errors = 0
     for x in records(StreamSpec(attributes=20, rank=5, observed=0.5, seed=seed), events):
         y = x.pop("y")
@@ -54,8 +54,7 @@ def main(seeds: int, events: int) -> None:
     for seed in range(seeds):
         table.append([progressive_error(KARMAClassifier(**said), seed, events) for said in MODELS.values()])
         print(row(str(seed), table[-1]), flush=True)
-    # Ratios of the means: a stream that is hard for all must not count as much as it does
-    # in a mean of ratios.
+    # Ratios of the means, since a mean of ratios would give too much weight to streams that are hard for all.
     print(row("mean", [sum(column) / seeds for column in zip(*table, strict=True)]))
 
 

@@ -1,9 +1,9 @@
-"""Fill what a record does not say with what its entity said last, from JSON lines to JSON lines.
+"""Fill missing values of JSON lines with the last values of the same entity.
 
     streamkarma generate devices | python examples/carry.py --entity device | streamkarma learn
 
-This is what ``--entity`` is compared with. A record without the entity passes as it is, and so does a
-label on its own.
+This is what ``--entity`` is compared with. Records without the entity pass unchanged, and so do labels on
+their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Record = dict[str, Any]
 def carried(
     records: Iterable[Record], entity: str, left_out: Collection[str] = ("y",), suffix: str = ""
 ) -> Iterator[Record]:
-    """The records, each with the last value of every attribute that it lacks, under its name and a suffix.
+    """The records, each with the last values of the attributes that it lacks, under their names and a suffix.
 
     >>> records = [{"device": 1, "a": 5, "y": 0}, {"device": 2, "b": 6}, {"device": 1, "b": 7, "y": 1}]
     >>> list(carried(records, "device"))[-1]
@@ -49,7 +49,7 @@ def carried(
 @click.command(help=__doc__.splitlines()[0])
 @click.argument("records", type=click.File("rb"), default="-")
 @click.option("--entity", required=True, metavar="NAME", help="Attribute that names the entity.")
-@click.option("--last", is_flag=True, help="As NAME.last beside what is missing, not in its place.")
+@click.option("--last", is_flag=True, help="Add last values as NAME.last instead of filling in missing ones.")
 @click.option("--target", default="y", show_default=True, metavar="NAME", help="The label, never carried.")
 @click.option("--ignore", multiple=True, metavar="NAME", help="Attribute never carried; repeatable.")
 def main(records: BinaryIO, entity: str, last: bool, target: str, ignore: tuple[str, ...]) -> None:

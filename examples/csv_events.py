@@ -1,9 +1,9 @@
-"""A table as a stream: the rows of a CSV file as JSON lines, in their order.
+"""Convert the rows of a CSV file to JSON lines, in order.
 
     python examples/csv_events.py weather.csv.gz --ignore Date | streamkarma learn --target target
 
-The first row has the names. A cell that reads as a number is a number, an empty one is missing, anything
-else is a category. `.gz` is read as it is.
+The first row has the names. A cell that parses as a number is a number, an empty one is missing, anything
+else is a category. `.gz` files are decompressed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import orjson
 
 
 def cell(text: str) -> float | str | None:
-    """What a cell means.
+    """The value of a cell.
 
     >>> cell("1.5"), cell("NW"), cell("")
     (1.5, 'NW', None)
@@ -32,7 +32,7 @@ def cell(text: str) -> float | str | None:
 
 
 def events(path: Path, ignored: tuple[str, ...] = ()) -> Iterator[dict[str, float | str]]:
-    """The rows, without what is missing and what is ignored."""
+    """The rows, without missing and ignored cells."""
     opened = partial(gzip.open, path, "rt") if path.suffix == ".gz" else path.open
     with opened(newline="") as file:
         for row in csv.DictReader(file):

@@ -1,18 +1,18 @@
-"""Streams of partial updates: what remembering each entity's values is worth, as one table.
+"""Measure the value of remembering each entity's values on streams of partial updates.
 
-Every event is predicted when it comes, and learned when its label does; all measures are of these
+Every event is predicted when it arrives, and learned when its label arrives; all metrics are those of these
 predictions.
 
     python examples/entities.py --seeds 100,101,102,103,104              # generate devices
     python examples/entities.py --data FOLDER --events 60000             # intensive care, weather
     python examples/entities.py --only entity --only carried -- --learner karma
 
-Streams are in examples/entity_streams.py. ``auto`` runs as a program would call it: as it is, without the
-entity's name, on what examples/carry.py makes of the stream, with ``--entity``, and where it is known on
-events of which nothing is missing. river's pipelines get the last values by hand, and zero for what was
-never said. Options after ``--`` go to each run of ``auto``.
+The streams are in examples/entity_streams.py. ``auto`` runs on the stream as it is, without the entity's
+name, on the output of examples/carry.py, with ``--entity``, and on complete events if they are known. river's
+pipelines get the last values explicitly, and 0 for values never reported. Options after ``--`` are passed to
+each run of ``auto``.
 
-The last column counts each entity once whose label comes late, by the last prediction before it.
+The last column counts each entity with a late label once, by the last prediction before the label.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 Chances = dict[int, float]
 
-#: More events than ever wait for a label.
+#: More events than can ever wait for a label.
 PENDING = 1_000_000
 
 
 def learn(records: Iterable[Record], options: Sequence[str]) -> Chances:
-    """Run ``streamkarma learn``; the probability of 1 for each event, as it was first predicted."""
+    """Run ``streamkarma learn``; returns the first predicted probability of 1 for each event."""
     chances: Chances = {}
     with TemporaryDirectory() as folder:
         source, rows = Path(folder, "in.jsonl"), Path(folder, "out.jsonl")
@@ -54,7 +54,7 @@ def learn(records: Iterable[Record], options: Sequence[str]) -> Chances:
 
 
 def auto(stream: Stream, way: str, labels: str, more: Sequence[str]) -> Chances:
-    """``auto`` on one of the ways to see a stream."""
+    """``auto`` on one of the variants of a stream."""
     late = ["--pending", str(PENDING)] if stream.label_of else []
     timed, left_out = ["--time", stream.time], ["id", "y", stream.time]
     if way == "entity":
@@ -80,16 +80,16 @@ RIVER: dict[str, Callable[[], Any]] = {
     "arf": partial(forest.ARFClassifier, seed=0),
     "knn": partial(neighbors.KNNClassifier, n_neighbors=11),
 }
-#: Those that see the entity's name, one-hot.
+#: Classifiers that see the entity's name, one-hot encoded.
 NAMED = ("lr-named",)
 
 
 def river(stream: Stream, name: str) -> Chances:
-    """A classifier of river on the standardised last values, each event learned with its label."""
+    """A river classifier on the standardised last values; each event is learned with its label."""
     left_out = ["id", "y", stream.time]
     unseen = left_out if name in NAMED else [*left_out, stream.entity]
     numbers = {n for record in stream.records for n, value in record.items() if not isinstance(value, str)}
-    # The mean for what was never said.
+    # The mean, for values never reported.
     means = dict.fromkeys(sorted(numbers.difference(unseen)), 0.0)
     model = River(standardised() | compose.FuncTransformer(means.__or__), RIVER[name]())
     waiting: dict[int, Record] = {}
@@ -105,7 +105,7 @@ def river(stream: Stream, name: str) -> Chances:
 
 
 def measures(stream: Stream, chances: Chances) -> Iterator[float]:
-    """Error, log loss and AUC over events; and AUC over entities whose labels come late."""
+    """Error, log loss and AUC over events, and AUC over entities with late labels."""
     truth, said = [*stream.labels.values()], [chances[key] for key in stream.labels]
     yield sum((p > 0.5) != y for p, y in zip(said, truth, strict=True)) / len(truth)
     yield log_loss(truth, said, labels=[False, True])
@@ -124,7 +124,7 @@ WAYS = ["complete", "auto", "nameless", "carried", "last", "entity", *RIVER]
 @click.command(help=__doc__.splitlines()[0])
 @click.option("--seeds", default="200", show_default=True, help="Of the devices, with commas.")
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
-@click.option("--events", type=click.IntRange(min=1), help="Only so many events of each stream.")
+@click.option("--events", type=click.IntRange(min=1), help="Maximum number of events of each stream.")
 @click.option("--only", type=click.Choice(WAYS), multiple=True, help="Only these rows; repeatable.")
 @click.option("--labels", type=click.Choice(["event", "entity"]), default="event", show_default=True)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)

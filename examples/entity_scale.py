@@ -1,16 +1,16 @@
-"""What following entities costs: processor time of an event, memory, and the longest pause.
+"""The cost of following entities: CPU time per event, memory, and the longest pause.
 
     python examples/entity_scale.py                       # 1,000 and 100,000 entities; then a million
     python examples/entity_scale.py --most 50000 --events 100000 --rounds 1
 
-The first table compares ``streamkarma learn`` with and without ``--entity``, by the processor time of the
-whole process, the first event of each entity included. So that learners have as many coordinates with it as
-without, nothing is carried: with ``complete`` all ten attributes are in every event, with ``off`` there are
-two of ten, and ``--carry off``. The least of all rounds counts.
+The first table compares ``streamkarma learn`` with and without ``--entity``, by the CPU time of the whole
+process, including the first event of each entity. To give learners the same number of coordinates in both
+cases, nothing is carried: with ``complete`` every event has all ten attributes, with ``off`` it has two of
+ten, and ``--carry off``. The minimum over all rounds counts.
 
-The second is of one process, from Python, event by event: each entity comes once with all of its ten
-attributes until there are as many as there may be; then a fifth more of them push out the first.
-Not on Windows.
+The second table is for one process, from Python, event by event: each entity occurs once with all ten
+attributes until the maximum number of entities is reached; then a fifth more replace the first ones. Not on
+Windows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ import click
 from streamkarma import ConstantStepClassifier
 
 NAMES = [f"x{n}" for n in range(10)]
-#: Attributes of each event, and the options, of the two ways to have nothing carried.
+#: The number of attributes of each event and the options, for the two ways to carry nothing.
 WAYS = {"complete": (10, ["--carry", "fill"]), "off": (2, ["--carry", "off"])}
-#: Every so many entities there is a line in the second table.
+#: The number of lines in the second table until it is full.
 PARTS = 5
 
 
 def lines(entities: int, events: int, present: int) -> Iterator[str]:
-    """Events of entities at random, with so many attributes each."""
+    """Events of random entities, with ``present`` attributes each."""
     chance = random.Random(0)
     for _ in range(events):
         values = {name: round(chance.gauss(0.0, 1.0), 3) for name in sorted(chance.sample(NAMES, present))}
@@ -47,7 +47,7 @@ def lines(entities: int, events: int, present: int) -> Iterator[str]:
 
 
 def processor_seconds(source: Path, options: Sequence[str]) -> float:
-    """Of ``streamkarma learn``, start and end included."""
+    """CPU time of ``streamkarma learn``, including its start and end."""
     command = [sys.executable, "-m", "streamkarma", "learn", str(source), "--ignore", "entity"]
     before = getrusage(RUSAGE_CHILDREN)
     subprocess.run([*command, "--learner", "sgd", "--no-predictions", "--quiet", *options], check=True)
@@ -73,16 +73,16 @@ def speed(counts: Sequence[int], events: int, rounds: int) -> None:
 
 
 def megabytes() -> float:
-    """The most memory that this process had so far."""
+    """The peak memory of this process so far."""
     return getrusage(RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def growth(most: int) -> None:
-    """Learn one event of each entity, and a fifth more entities than there may be."""
+    """Learn one event of each entity, with a fifth more entities than the maximum."""
     model = ConstantStepClassifier(entity="entity", max_entities=most)
     event: dict[str, float | str] = {"entity": "", **dict.fromkeys(NAMES, 0.0)}
     model.learn_one({**event, "entity": "first"}, True)
-    # The garbage collector of Python has pauses of its own.
+    # Python's garbage collector has its own pauses.
     gc.collect()
     gc.disable()
     print("| entities | µs an event | longest, ms | MB more |\n|--:|--:|--:|--:|")

@@ -1,11 +1,11 @@
-"""Streams in which an entity says a little at a time, for examples/entities.py; or one as JSON lines.
+"""Streams of partial updates of entities, for examples/entities.py, or as JSON lines.
 
     python examples/entity_streams.py devices --seed 200 --events 100000
     python examples/entity_streams.py physionet2012 --data FOLDER --labels entity
 
 FOLDER has weather_aus.csv.gz and physionet2012_events.jsonl.gz, as for examples/accuracy.py. The label of a
-stay in hospital comes after its last event: once for each of its events, under the event's ``id``, or once
-for the whole stay. Every event has an ``id``, which is no attribute.
+hospital stay follows its last event: once for each of its events, with the event's ``id``, or once for the
+whole stay. Every event has an ``id``, which is not an attribute.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ BETWEEN_STAYS = 60
 
 
 class Stream(NamedTuple):
-    """What is measured on.
+    """A stream of partial updates.
 
     Attributes
     ----------
     name, entity, time
-        Of the stream, and of the attributes that say who sends an event and when.
+        The names of the stream, and of the attributes with the entity and the time of an event.
     records
-        Events, with an ``id`` and their label ``y`` if it is known at once; and labels on their own, under
+        Events, with an ``id`` and their label ``y`` if it is known immediately; and labels on their own, with
         the ``id`` of an event.
     labels
-        By ``id``.
+        The labels by ``id``.
     label_of
-        The entity whose label an event waits for, by ``id``; empty if labels are known at once.
+        The entity whose label an event waits for, by ``id``; empty if labels are known immediately.
     complete
-        The same records with nothing missing, where that is known.
+        The same records without missing values, if known.
     """
 
     name: str
@@ -81,9 +81,9 @@ def weather(data: Path, events: int | None) -> Stream:
 
 
 def stays(data: Path, events: int | None) -> Stream:
-    """Intensive care, stay after stay: what was measured at a time, and in the end who died.
+    """Intensive care, stay after stay: the measurements, and at the end whether the patient died.
 
-    The minutes since the stay began are an attribute, the time goes on from stay to stay.
+    The minutes since the beginning of the stay are an attribute; the time increases from stay to stay.
     """
     stream = Stream("physionet2012", "stay", "time", [], {}, {})
     begin = 0
@@ -103,7 +103,7 @@ def stays(data: Path, events: int | None) -> Stream:
 
 
 def labels_of_entities(stream: Stream) -> Iterator[Record]:
-    """The records with one label for each entity, where there was one for each of its events."""
+    """The records with one label for each entity, instead of one for each of its events."""
     told = set()
     for record in stream.records:
         entity = stream.label_of.get(record["id"])
@@ -117,7 +117,7 @@ def labels_of_entities(stream: Stream) -> Iterator[Record]:
 @click.command(help=__doc__.splitlines()[0])
 @click.argument("kind", type=click.Choice(["devices", "weather_aus", "physionet2012"]))
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
-@click.option("--events", type=click.IntRange(min=1), help="Only so many events.")
+@click.option("--events", type=click.IntRange(min=1), help="Maximum number of events.")
 @click.option("--seed", type=int, default=200, show_default=True, help="Of the devices.")
 @click.option("--labels", type=click.Choice(["event", "entity"]), default="event", show_default=True)
 def main(kind: str, data: Path | None, events: int | None, seed: int, labels: str) -> None:

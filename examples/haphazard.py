@@ -1,7 +1,7 @@
-"""``streamkarma learn`` with its defaults over a folder of binary streams, as one table.
+"""Run ``streamkarma learn`` with its defaults on a folder of binary streams, and print a table.
 
-The folder holds streams NAME.jsonl.gz, one JSON object a line, missing attributes absent, the
-label ``y`` 0 or 1.
+The folder has streams NAME.jsonl.gz, with one JSON object per line, missing attributes absent, and the label
+``y`` 0 or 1.
 
     python examples/haphazard.py FOLDER
 """
@@ -23,7 +23,7 @@ METRICS = ("balanced_accuracy", "auc", "log_loss")
 
 
 def learn(stream: Path) -> dict[str, Any]:
-    """Run the program over a stream; its summary."""
+    """Run the program on a stream; returns its summary."""
     with TemporaryDirectory() as folder:
         summary = Path(folder, "summary.json")
         options = ["--no-predictions", "--quiet", "--summary", str(summary)]
@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
         summary = learn(stream)
         if summary["task"] != "binary":
             raise click.ClickException(f"{stream}: the label is not binary")
-        # A measure is absent where the stream leaves it undefined, as the AUC of one class.
+        # A metric is absent if it is undefined for the stream, such as the AUC of a single class.
         figures = {name: summary["metrics"].get(name, nan) for name in METRICS}
         print(
             f"{stream.name.removesuffix(SUFFIX):<16}{summary['events']:>10,}"

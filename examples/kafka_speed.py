@@ -1,13 +1,13 @@
-"""How fast is `streamkarma attach`? Against a bare loop of kafka-python and orjson, on one topic.
+"""The speed of `streamkarma attach`, compared with a bare loop of kafka-python and orjson on the same topic.
 
     python examples/kafka_speed.py HOST:PORT --events 1000000 --rounds 3
 
-Makes a topic of events of about 300 bytes (20 attributes, half of them observed), and a file of the
-same events. Then in turns: a loop that polls and does nothing else, one that parses as well, `learn`
-on the file, `attach`, and `attach --output-topic`. Rates are those between the first and the last
-tenth of the events, so that connecting and starting, about a second, do not count;
-whole processes are given beside. What attaching must cost is polling and learning: that sum is one
-row. `python -m tests.broker FOLDER` starts a broker to try it on.
+It creates a topic with events of about 300 bytes (20 attributes, half of them observed), and a file with the
+same events. Then it runs in turn: a loop that only polls, one that also parses, `learn` on the file,
+`attach`, and `attach --output-topic`. Rates are measured between the first and the last tenth of the events,
+so that connecting and starting, about a second, do not count; rates of whole processes are given as well. The
+minimum cost of attaching is polling plus learning, which is one of the rows. `python -m tests.broker FOLDER`
+starts a broker for it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fill(brokers: str, topic: str, events: int, copy: Path) -> float:
 
 
 def bare(brokers: str, topic: str, events: int, parse: bool) -> float:
-    """Events per second of polling, and of parsing."""
+    """Events per second of polling, and optionally parsing."""
     consumer = KafkaConsumer(
         bootstrap_servers=brokers, isolation_level="read_committed", enable_auto_commit=False
     )
@@ -69,7 +69,7 @@ def bare(brokers: str, topic: str, events: int, parse: bool) -> float:
 
 
 class Timed(NamedTuple):
-    """Events per second, and of the whole process; memory in MiB as it went; the error rate."""
+    """Events per second, of the loop and of the whole process; memory in MiB over time; the error rate."""
 
     rate: float
     whole: float
@@ -78,7 +78,7 @@ class Timed(NamedTuple):
 
 
 def run(command: list[str], events: int) -> Timed:
-    """Time a streamkarma process that goes over so many events."""
+    """Time a streamkarma process that reads this many events."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "streamkarma", *command, "--no-predictions"]
         words += ["--model", f"{folder}/model.karma", "--report-every", str(events // 10)]

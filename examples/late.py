@@ -1,14 +1,14 @@
-"""What labels that come late cost: error and log loss of predictions that were made when the events came.
+"""The cost of late labels: error and log loss of predictions made when the events arrived.
 
-Every event has an id and no label; its label follows in a record of its own, so many events later.
+Every event has an id and no label; its label follows in a separate record, a given number of events later.
 
     python examples/late.py                              # generate lowrank, labels up to 5,000 events late
     python examples/late.py --seed 101 --delay 1000 --learner subspace
     python examples/late.py --stays FOLDER/physionet2012_events.jsonl.gz --events 60000
     python examples/late.py --print --delay 1000 | streamkarma learn --id id --pending 1000
 
-Of lowrank, events from twice the delay on are counted. In the physionet stream, the labels of the events of
-a stay in hospital follow its last event; all are counted.
+For lowrank, events from twice the delay on are counted. In the physionet stream, the labels of the events of
+a hospital stay follow its last event; all are counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from streamkarma.synthetic import StreamSpec, records
 Record = dict[str, Any]
 LEARNERS = ("auto", "subspace", "explicit", "karma")
 DELAYS = ("0", "100", "1000", "5000", "random")
-#: Labels come up to so many events late with the delay ``random``.
+#: Maximum delay in events with the delay ``random``.
 MOST = 5000
 
 
@@ -46,7 +46,7 @@ def delayed(events: Sequence[Record], labels: Sequence[Any], due: Sequence[int])
 
 
 def lowrank(seed: int, count: int, delay: str) -> tuple[Iterable[Record], int]:
-    """A stream of low rank, and from which event on it counts."""
+    """A stream of low rank, and the first event that counts."""
     events = list(records(StreamSpec(seed=seed), count))
     if delay == "0":
         return ({"id": t, **event} for t, event in enumerate(events)), 0
@@ -59,14 +59,14 @@ def lowrank(seed: int, count: int, delay: str) -> tuple[Iterable[Record], int]:
 
 
 def in_hospital(path: Path, count: int) -> tuple[Iterable[Record], int]:
-    """Stays in hospital, the label of each after its last event."""
+    """Hospital stays, with the labels of each after its last event."""
     stream = stays(path).first(count)
     last = {group: t for t, group in enumerate(stream.groups)}
     return delayed(stream.events, stream.labels, [last[group] for group in stream.groups]), 0
 
 
 def measured(stream: Iterable[Record], begin: int, learner: str) -> tuple[int, float, float]:
-    """Events from one on that had their label, and the error and log loss of what was predicted of them."""
+    """The number of labelled events from ``begin`` on, and the error and log loss of their predictions."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in stream))

@@ -1,10 +1,10 @@
-"""What merging costs: experience, and time.
+"""The cost of merging, in accuracy and in time.
 
     python examples/merging.py
     python examples/merging.py --learner explicit --tree 1000
 
-Learns a stream in one pass, and in parts of equal length that are merged; both answer events that neither has
-learned. Then it times the merge of two parts, and of a tree of many.
+It learns a stream in one pass, and in parts of equal length that are merged; both models predict events that
+neither has learned. Then it times the merge of two parts, and of a tree of many.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import orjson
 import streamkarma
 from streamkarma.estimators.learners import Model
 
-#: The last events, which no model has learned when it answers them.
+#: Number of last events, which models predict without having learned them.
 HELD_OUT = 20_000
-#: How many models of a tree meet in one merge.
+#: Number of models per merge in a tree.
 TOGETHER = 8
-#: Merges that are timed.
+#: Number of timed merges.
 ROUNDS = 15
 
 
@@ -47,7 +47,7 @@ def learn(lines: list[bytes], learner: str, path: Path) -> Path:
 
 
 def score(model: Path, lines: list[bytes]) -> tuple[float, float]:
-    """The error rate and the log loss of a model on lines that it does not learn."""
+    """The error rate and log loss of a model on lines that it does not learn."""
     summary = model.with_suffix(".json")
     options = ["--no-predictions", "--quiet", "--summary", str(summary)]
     run("predict", str(model), *options, lines=lines)
@@ -56,7 +56,7 @@ def score(model: Path, lines: list[bytes]) -> tuple[float, float]:
 
 
 def probabilities(model: Path, lines: list[bytes]) -> np.ndarray:
-    """What a model gives the positive class for each line."""
+    """The probability of the positive class for each line."""
     rows = map(orjson.loads, run("predict", str(model), "--quiet", lines=lines).splitlines())
     return np.array(
         [row["probability"] if row["prediction"] == 1 else 1 - row["probability"] for row in rows]
@@ -64,7 +64,7 @@ def probabilities(model: Path, lines: list[bytes]) -> np.ndarray:
 
 
 def ensemble(models: list[Path], lines: list[bytes]) -> tuple[float, float]:
-    """The error rate and the log loss of the mean of what models say."""
+    """The error rate and log loss of the mean of the models' probabilities."""
     mean = np.mean([probabilities(model, lines) for model in models], axis=0)
     truth = np.array([orjson.loads(line)["y"] for line in lines])
     loss = -np.log(np.where(truth == 1, mean, 1 - mean)).mean()
@@ -72,7 +72,7 @@ def ensemble(models: list[Path], lines: list[bytes]) -> tuple[float, float]:
 
 
 def merge_tree(models: list[Model]) -> Model:
-    """Merge some at a time until one is left."""
+    """Merge models, some at a time, until one is left."""
     while len(models) > 1:
         starts = range(0, len(models), TOGETHER)
         models = [streamkarma.merge(models[start : start + TOGETHER]) for start in starts]
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--learner", default="auto")
     parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of so many models")
+    parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of N models")
     chosen = parser.parse_args()
     events = str(chosen.events + HELD_OUT)
     stream = ["generate", "lowrank", "--noise", "0.05", "--events", events, "--seed", str(chosen.seed)]

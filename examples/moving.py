@@ -1,19 +1,18 @@
-"""How errors of auto go on where attributes or labels of a stream of low rank change half-way.
+"""The errors of auto after attributes or labels of a low-rank stream change half-way.
 
     python examples/moving.py                                     # seeds 100 to 104, 40,000 events each
     python examples/moving.py --only means --forget 1000 --forget 5000
 
-Each stream has 20 attributes of rank 5, half of them observed, and is predicted in one pass, each event
-before its label is learned. From the middle on
+Each stream has 20 attributes of rank 5, half of them observed, and is learned in one pass, with each event
+predicted before its label is learned. From the middle on:
 
-- `means`: the mean of each attribute moves, up or down, by five deviations until the end;
+- `means`: the mean of each attribute drifts, up or down, by five standard deviations until the end;
 - `units`: ten attributes are multiplied by 100, and 500 is added;
 - `labels`: all labels are flipped;
-- `nothing` changes.
+- `nothing`: nothing changes.
 
-Errors are in per cent: before the change, of the first 5,000 events after it, and of those after that.
-With `--forget` the same half-lives are tried on each stream, to say what the best one in hindsight would
-have had.
+Errors are in per cent: before the change, of the first 5,000 events after it, and of the events after these.
+With `--forget`, these half-lives are tried on each stream, to find the best one in hindsight.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from numpy.typing import NDArray
 from streamkarma.synthetic import StreamSpec, records
 
 CHANGES = ("means", "units", "labels", "nothing")
-#: How far means move, in deviations.
+#: How far means drift, in standard deviations.
 FARTHEST = 5.0
-#: Events after a change that are counted apart.
+#: Number of events after a change that are reported separately.
 SOON = 5000
 
 

@@ -2,9 +2,9 @@
 
     python examples/overview_picture.py examples/pictures/overview.png
 
-One panel for each stream that anybody can generate: the errors of the mixture, of the best other tool and
-of a linear classifier of the complete vectors. The numbers are kept in the picture's metadata, so that a
-test can tell whether it is older than the tables.
+One panel for each synthetic stream: the errors of the mixture, of the best other tool, and of a linear
+classifier on the complete vectors. The numbers are stored in the picture's metadata, so that a test can
+detect that it is older than the tables.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from matplotlib.figure import Figure
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures.md"
 
-#: What makes each stream different.
+#: The characteristic of each stream.
 TITLES = {
     "lowrank": "missing at random",
     "blocks": "whole blocks missing",
     "mnar": "missingness depends\non value and label",
 }
-#: Of a palette that the colour-blind can tell apart, in the order of ``Errors``.
+#: From a palette for the colour-blind, in the order of ``Errors``.
 COLOURS = ("#0072b2", "0.65", "0.85")
 LABELS = ("streamkarma, auto", "best of nine other\nonline tools", "linear classifier of\nthe complete data")
 
@@ -39,14 +39,14 @@ class Errors(NamedTuple):
 
 
 def rows(text: str, first_cell: str) -> list[dict[str, str]]:
-    """Rows of the Markdown table whose header begins with a cell, by column."""
+    """Rows of the Markdown table whose header begins with ``first_cell``, by column."""
     lines = text[text.index(f"| {first_cell} |") :].split("\n\n", 1)[0].splitlines()
     header, _, *body = ([cell.strip(" *") for cell in line.strip("| ").split("|")] for line in lines)
     return [dict(zip(header, cells, strict=True)) for cells in body]
 
 
 def errors(text: str) -> dict[str, Errors]:
-    """What is drawn: the streams of which the complete vectors are known."""
+    """The errors to draw: those of streams with known complete vectors."""
     complete = {row["stream"]: float(row["complete vectors"]) for row in rows(text, "stream")}
     measured = {row["stream (events)"].split()[0]: row for row in rows(text, "stream (events)")}
     return {
@@ -60,7 +60,7 @@ def errors(text: str) -> dict[str, Errors]:
 
 
 def events(text: str, stream: str) -> str:
-    """How many events a stream has, as the table says it."""
+    """The number of events of a stream, as written in the table."""
     found = re.search(rf"^\| {stream} \(([\d,]+)\)", text, re.MULTILINE)
     assert found is not None
     return found[1]

@@ -1,7 +1,7 @@
-"""Two rows of Table 1 of the KARMA paper, again: batch KARMA and 0-imputation.
+"""Reproduce two rows of Table 1 of the KARMA paper: batch KARMA and 0-imputation.
 
-Error on a quarter of the rows held out, mean over five times four quarters; γ and C are chosen
-inside the other three. It ends with status 1 if a figure is more than 0.01 from the paper's.
+The error on a held-out quarter of the rows, averaged over five repetitions of four quarters; γ and C are
+chosen on the other three. It exits with 1 if a result differs by more than 0.01 from the paper's.
 
     python examples/papers.py FOLDER      # with mammographic.csv and wisconsin.csv in it
 """
@@ -31,7 +31,7 @@ SYSTEMS: dict[str, Any] = {
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def main(folder: Path) -> None:
-    """Print errors beside the paper's; FOLDER holds the tables, labels in the last column."""
+    """Print errors beside the paper's; FOLDER has the tables, with labels in the last column."""
     for table in PUBLISHED:
         if not (folder / f"{table}.csv").is_file():
             raise click.UsageError(f"there is no {table}.csv in {folder}")

@@ -1,14 +1,14 @@
-"""``auto`` beside LightGBM refitted alone, and with its refits as an expert (``--refit lightgbm``).
+"""Compare ``auto`` with refitted LightGBM alone, and with its refits as an expert (``--refit lightgbm``).
 
-LightGBM alone is fitted at 128, 256, 512, … events on all of them, with its defaults and 100 rounds, and
-predicts from the next event on. It is told which attributes are categories. Before the first fit it says the
-most frequent class, or the mean. Each event is predicted before its label is learned.
+LightGBM alone is fitted after 128, 256, 512, … events to all of them, with its defaults and 100 rounds, and
+predicts from the next event on. Categorical attributes are declared to it. Before the first fit it predicts
+the most frequent class, or the mean. Each event is predicted before its label is learned.
 
     python examples/refits.py --events 10000 --seed 1      # river's generators and data sets
     python examples/refits.py --data FOLDER                # tables, shuffled by the seed, too
 
-FOLDER has tables as NAME.csv or NAME.csv.gz whose last column is the label. Errors are shares of wrong
-classes, or mean absolute errors of numbers.
+FOLDER has tables as NAME.csv or NAME.csv.gz whose last column is the label. Errors are error rates, or mean
+absolute errors of numbers.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bent import our_errors, rival_errors
 from bent_streams import Event, Stream, stream
 from csv_events import events as rows_of
 
-#: Streams that bend, and tables.
+#: Nonlinear streams, and tables.
 STREAMS = ("agrawal 1", "agrawal 4", "tree", "sine", "friedman", "mv", "planes", "segments", "phishing")
 TABLES = {"pima": False, "banknote": False, "german": False, "adult": False, "cpu_act": True}
 FIRST = 128
 
 
 class Refitted:
-    """LightGBM, refitted whenever there are twice as many events."""
+    """LightGBM, refitted whenever the number of events has doubled."""
 
     def __init__(self, regression: bool) -> None:
         self.regression = regression
@@ -84,7 +84,7 @@ class Refitted:
         self.booster = lightgbm.train(settings, data, 100)
 
     def row(self, x: Event) -> list[float]:
-        """An event as numbers; a word that was not there at the fit is missing."""
+        """An event as numbers; a category not seen in the fit is missing."""
         coded = (self.codes[n].get(x.get(n), np.nan) if n in self.codes else x.get(n) for n in self.names)
         return [np.nan if value is None else float(value) for value in coded]
 

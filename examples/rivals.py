@@ -1,13 +1,13 @@
-"""Other online learners for streams with missing attributes, behind one small interface.
+"""Other online learners for streams with missing attributes, behind a small interface.
 
-A rival is asked for a probability once for each event, and told its label later:
+A rival predicts the probability of each event once, and learns its label later:
 
     rival = RIVALS["river-adagrad"]({"temp": float, "wind": str})
     chance = rival.predict({"temp": 21.5})
     rival.learn({"temp": 21.5}, True)
 
-What is missing is absent from the event. river comes with streamkarma; Vowpal Wabbit is
-``pip install vowpalwabbit``, and ImportError without it.
+Missing attributes are absent from the event. river is installed with streamkarma; Vowpal Wabbit needs
+``pip install vowpalwabbit``, and raises ImportError without it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from river import base, compose, forest, linear_model, optim, preprocessing, sta
 
 Event = dict[Any, Any]
 
-#: One of river's, or a pipeline of them, which is of another type.
+#: A river transformer, or a pipeline of them, which has another type.
 Transformer = Any
 
-#: Name and type, float or str, of every attribute of a stream. Only imputing asks for them.
+#: Name and type, float or str, of every attribute of a stream; only imputation needs them.
 Kinds = dict[str, type]
 
 
 class Rival(Protocol):
-    """What predicts an event before it is told the label."""
+    """A learner that predicts each event before it learns the label."""
 
     def predict(self, x: Event) -> float:
-        """Probability that the label is True; each event is asked for once, then learned."""
+        """The probability that the label is True; called once for each event before it is learned."""
 
     def learn(self, x: Event, y: bool) -> None:
         """Learn an event."""
@@ -40,9 +40,9 @@ class Rival(Protocol):
 class River:
     """A river classifier behind a river transformer.
 
-    In a pipeline of river's the transformer first sees an event when its label has come. Here it
-    learns as soon as the event is there, so that the event itself is among what its numbers are
-    scaled by, when it is predicted and when it is learned.
+    In a river pipeline, the transformer first sees an event when its label has arrived. Here it learns as
+    soon as the event arrives, so that the scaling includes the event itself, both for predicting and for
+    learning.
     """
 
     def __init__(self, transformer: Transformer, classifier: base.Classifier) -> None:
@@ -62,16 +62,16 @@ class River:
 class VowpalWabbit:
     """Vowpal Wabbit's logistic regression, progressive, by its text format.
 
-    Values are in the namespace x, a category as ``name=category``; the namespace m has the name of
-    every attribute that is there.
+    Values are in the namespace x, with categories as ``name=category``; the namespace m has the name of every
+    observed attribute.
 
     Parameters
     ----------
     transformer
-        What happens to an event first.
+        Transforms each event first.
     options
-        As on the command line. ``-q xm`` gives each value a weight for every other attribute
-        that may be there, which is the feature space of KARMA with gamma 2.
+        As on the command line. ``-q xm`` gives each value a weight for every other attribute that may be
+        observed, which is the feature space of KARMA with gamma 2.
     """
 
     def __init__(self, transformer: Transformer, options: str) -> None:
@@ -99,7 +99,7 @@ def feature(name: str, value: float | str) -> str:
 
 
 def word(text: str) -> str:
-    """Text without what separates features in Vowpal Wabbit's format."""
+    """Text without the separators of Vowpal Wabbit's format."""
     return text.replace(" ", "_").replace(":", "_").replace("|", "_")
 
 
@@ -109,14 +109,14 @@ def as_it_is() -> Transformer:
 
 
 def standardised() -> Transformer:
-    """Numbers by their running mean and variance, the event itself included; categories one-hot."""
-    # Zeros for the categories that do not hold would change nothing in a linear model but the time.
+    """Numbers standardised by running means and variances, including the event itself; categories one-hot."""
+    # Zeros for the other categories would only cost time in a linear model.
     categories = compose.SelectType(str) | preprocessing.OneHotEncoder(drop_zeros=True)
     return (compose.SelectType(Number) | preprocessing.StandardScaler()) + categories
 
 
 def imputed(kinds: Kinds) -> Transformer:
-    """Running means and most frequent categories for what is missing, then ``standardised``."""
+    """Imputation by running means and most frequent categories, then ``standardised``."""
     imputers = [(name, stats.Mode() if kind is str else stats.Mean()) for name, kind in kinds.items()]
     absent = dict.fromkeys(kinds)
     return compose.FuncTransformer(absent.__or__) | preprocessing.StatImputer(*imputers) | standardised()

@@ -1,7 +1,7 @@
-"""KARMA in river's own evaluation, beside what river does about missing attributes.
+"""Evaluate KARMA with river's own tools, and compare it with river's ways to handle missing attributes.
 
-River's Phishing data set with half of the attributes dropped at random, labels that come 50
-events late, and progressive accuracy: every event is predicted before its label is learned.
+River's Phishing data set with half of the attributes dropped at random, labels that arrive 50 events late,
+and progressive accuracy: every event is predicted before its label is learned.
 
     python examples/river_pipeline.py
 """
@@ -27,7 +27,7 @@ Event = dict[Hashable, Any]
 
 
 def incomplete_phishing() -> Iterator[tuple[Event, bool]]:
-    """Phishing with about half of the keys dropped, from a few events all of them."""
+    """Phishing with about half of the keys dropped; a few events lose all of them."""
     rng = random.Random(SEED)
     for x, y in datasets.Phishing():
         yield {name: value for name, value in x.items() if rng.random() < OBSERVED}, y
@@ -37,17 +37,17 @@ NAMES = list(next(iter(datasets.Phishing()))[0])
 
 
 def with_none(x: Event) -> Event:
-    """All of the attributes, None for those that are absent: what StatImputer fills."""
+    """All attributes, with None for absent ones, which StatImputer fills."""
     return {name: x.get(name) for name in NAMES}
 
 
 def models() -> dict[str, base.Estimator]:
-    """What is compared, by name."""
+    """The models to compare, by name."""
     imputer = preprocessing.StatImputer(*((name, stats.Mean()) for name in NAMES))
     return {
         # KARMA takes events as they are and standardises numbers itself ...
         "KARMA": KARMAClassifier(),
-        # ... or leaves that to a step before it.
+        # ... or leaves that to a previous step.
         "scale | KARMA": preprocessing.StandardScaler() | KARMAClassifier(scale=False),
         "impute | scale | logistic": (
             compose.FuncTransformer(with_none)
@@ -61,7 +61,7 @@ def models() -> dict[str, base.Estimator]:
 
 
 def accuracies(model: base.Estimator) -> dict[int, float]:
-    """Accuracy over the first labels, by how many there were."""
+    """Accuracy over the first labels, by their number."""
     states = evaluate.iter_progressive_val_score(
         incomplete_phishing(), model, metrics.Accuracy(), delay=DELAY, step=STEP
     )

@@ -1,16 +1,16 @@
-"""What an event costs ``streamkarma learn``, and what it does not depend on.
+"""The cost of an event in ``streamkarma learn``, and what it depends on.
 
     python examples/scaling.py
     python examples/scaling.py --events 10000000 --rounds 3
 
-Microseconds per event, from the line of JSON to the learned label. They should not grow with the
-length of the stream, nor with the number of attributes there are; with the budget, and with the
-attributes observed in an event, they should grow linearly at most (an event of the explicit learner
-with order 2 has a product for every pair of them, so that this one bends upwards in the end).
+Costs are in microseconds per event, from the JSON line to the learned label. They should not grow with the
+length of the stream or the total number of attributes. With the budget, and with the number of attributes
+observed in an event, they should grow at most linearly (except for the explicit learner with order 2, which
+has a product for every pair of observed attributes, and eventually grows faster).
 
-The seconds are those of the summary, the least of some rounds, less those of a run over the first
-1,000 events alone: that is what starting takes, and no cost of an event. MiB are the
-most memory a process of the last round had; some 45 of them are the interpreter and its libraries.
+Seconds are taken from the summary, as the minimum over several rounds, minus those of a run on only the first
+1,000 events, which measures the start-up. MiB is the peak memory of a process in the last round, some 45 of
+which are the interpreter and its libraries.
 """
 
 from __future__ import annotations
@@ -34,28 +34,29 @@ from streamkarma.synthetic import StreamSpec, records
 LEARNERS = {"explicit": ["--learner", "explicit", "--gamma", "2"], "karma": ["--budget", "512"]}
 BUDGETS = (128, 256, 512, 1024, 2048)
 OBSERVED = (10, 20, 40, 80)
-#: Of 20 attributes of which 20 are observed nothing is missing: all events have one pattern.
+#: Numbers of attributes, more than the 20 observed ones, since without missing values all events have the
+#: same pattern.
 WIDTHS = (40, 100, 1_000, 10_000)
-#: Events that are not in the figures.
+#: Number of first events that are excluded.
 START = 1_000
-#: Attributes where it is the observed ones that vary, and observed ones where it is the width.
+#: The number of attributes when the observed ones vary, and of observed ones when the attributes vary.
 ATTRIBUTES, PRESENT = 100, 20
 
 
 class Cost(NamedTuple):
-    """Microseconds an event, and the most memory of the process, in MiB."""
+    """Microseconds per event, and the peak memory of the process in MiB."""
 
     microseconds: float
     memory: float
 
 
 def usual(observed: int = 10, attributes: int = 20) -> Iterator[dict[str, Any]]:
-    """Vectors of rank 5, each attribute there or not by itself."""
+    """Vectors of rank 5, with attributes missing independently."""
     return records(StreamSpec(attributes=attributes, rank=5, observed=observed / attributes), 1 << 62)
 
 
 def wide(attributes: int) -> Iterator[dict[str, Any]]:
-    """Independent attributes, as many in each event however many there are."""
+    """Independent attributes, with the same number in each event regardless of their total number."""
     random = np.random.default_rng(0)
     weights = random.normal(size=attributes)
     while True:
@@ -66,14 +67,14 @@ def wide(attributes: int) -> Iterator[dict[str, Any]]:
 
 
 def write(path: Path, stream: Iterator[dict[str, Any]], events: int) -> Path:
-    """The first events of a stream as a file."""
+    """Write the first events of a stream to a file."""
     with path.open("wb") as file:
         file.writelines(orjson.dumps(record) + b"\n" for record in islice(stream, events))
     return path
 
 
 def seconds(path: Path, options: Sequence[str]) -> tuple[float, float]:
-    """What ``learn`` takes for a file, and how much memory, in MiB."""
+    """The seconds that ``learn`` takes for a file, and its memory in MiB."""
     summary = path.with_suffix(".summary")
     command = [sys.executable, "-m", "streamkarma", "learn", str(path), "--no-predictions", "--quiet"]
     process = subprocess.Popen([*command, "--workers", "1", "--summary", str(summary), *options])
@@ -85,7 +86,7 @@ def seconds(path: Path, options: Sequence[str]) -> tuple[float, float]:
 
 
 def cost(path: Path, options: Sequence[str], rounds: int) -> Cost:
-    """What an event of a file costs beyond the first ones."""
+    """The cost of an event of a file, without the first ones."""
     start = path.with_suffix(".start")
     with path.open("rb") as file:
         start.write_bytes(b"".join(islice(file, START)))
@@ -96,7 +97,7 @@ def cost(path: Path, options: Sequence[str], rounds: int) -> Cost:
 
 
 def table(title: str, cells: dict[int, dict[str, Cost]]) -> None:
-    """Print what an event costs each learner."""
+    """Print the cost of an event for each learner."""
     learners = list(next(iter(cells.values())))
     print(f"\n{title}")
     print(" " * 12 + "".join(f"{name + ', µs':>14}{'MiB':>6}" for name in learners))
@@ -110,7 +111,7 @@ def table(title: str, cells: dict[int, dict[str, Cost]]) -> None:
               help="Of the longest stream; the others have a tenth.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(events: int, rounds: int) -> None:
-    """Print what an event costs by length, budget, attributes observed and attributes there are."""
+    """Print the cost of an event by length, budget, observed attributes and total attributes."""
     part = events // 10
     with TemporaryDirectory() as folder:
         path = Path(folder, "events.jsonl")
@@ -127,7 +128,7 @@ def main(events: int, rounds: int) -> None:
         observed = {number: costs(usual(number, ATTRIBUTES), part) for number in OBSERVED}
         table(f"attributes observed of {ATTRIBUTES}: linear", observed)
         widths = {number: costs(wide(number), part) for number in WIDTHS}
-        table(f"attributes there are, of which {PRESENT} are observed: flat", widths)
+        table(f"total attributes, {PRESENT} of them observed: flat", widths)
 
 
 if __name__ == "__main__":

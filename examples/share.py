@@ -1,12 +1,12 @@
-"""Three processes learn one model from a topic of eight partitions, and one of them is killed on the way.
+"""Three processes learn one model from a topic with eight partitions, and one of them is killed meanwhile.
 
     python examples/share.py HOST:PORT --events 100000
 
-Puts the stream ``lowrank`` (20 attributes, rank 5, half of them observed, 5 % noise) into a topic, and has
-three processes of `streamkarma attach --share` learn from it. One of them is killed after a third of the
-events, and another comes in its place. At the end, what they have in common is pulled into a file. The error
-rates of the second half are compared with those of one process that learns all events in turn, and of three
-that learn a third of them each and share nothing. `python -m tests.broker FOLDER` starts a broker for it.
+It writes the stream ``lowrank`` (20 attributes, rank 5, half of them observed, 5 % noise) to a topic, from
+which three processes of `streamkarma attach --share` learn. One of them is killed after a third of the events
+and replaced. At the end, the shared model is pulled into a file. The error rate of the second half is
+compared with those of one process that learns all events in order, and of three that learn a third each
+without sharing. `python -m tests.broker FOLDER` starts a broker for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROGRAM = [sys.executable, "-m", "streamkarma"]
 
 
 def predictions(brokers: str, topic: str, running: list[subprocess.Popen[bytes]]) -> Iterator[dict[str, Any]]:
-    """The rows in a topic, as they are committed, for as long as the processes run that write them."""
+    """The rows in a topic as they are committed, while the processes that write them are running."""
     consumer = KafkaConsumer(
         bootstrap_servers=brokers, isolation_level="read_committed", auto_offset_reset="earliest"
     )
@@ -43,7 +43,7 @@ def predictions(brokers: str, topic: str, running: list[subprocess.Popen[bytes]]
 
 
 def error_rate(rows: list[dict[str, Any]]) -> float:
-    """The share of wrong predictions among those with an id in the second half."""
+    """The error rate of the predictions with an id in the second half."""
     last = max(row["id"] for row in rows)
     late = [row for row in rows if row["id"] > last / 2]
     return sum(row["prediction"] != row["target"] for row in late) / len(late)
@@ -61,7 +61,7 @@ def alone(events: list[dict[str, Any]]) -> float:
 @click.argument("brokers", metavar="HOST:PORT")
 @click.option("--events", default=100_000, show_default=True)
 def main(brokers: str, events: int) -> None:
-    """Run it, and print what came of it."""
+    """Run the comparison, and print the results."""
     name = f"share-{uuid.uuid4().hex[:6]}"
     admin = KafkaAdminClient(bootstrap_servers=brokers)
     admin.create_topics({name: {"num_partitions": PARTITIONS}, f"{name}-out": {"num_partitions": 1}})
@@ -98,7 +98,7 @@ def main(brokers: str, events: int) -> None:
         pull = [*PROGRAM, "pull", "--brokers", brokers, "--share", f"{name}-models", "--model", model]
         subprocess.run(pull, check=True, stderr=sys.stdout)
     click.echo(f"error rate of the second half, shared by {PROCESSES}: {error_rate(rows):.4f}")
-    click.echo(f"one process, all events in turn:                {alone(stream):.4f}")
+    click.echo(f"one process, all events in order:               {alone(stream):.4f}")
     apart = [alone([each for each in stream if each["id"] % PROCESSES == k]) for k in range(PROCESSES)]
     click.echo(f"{PROCESSES} processes, each with its own model (mean):   {sum(apart) / PROCESSES:.4f}")
 

@@ -1,12 +1,12 @@
-"""Make a stream of JSON lines dirty, as broken sensors, careless exports and busy systems do.
+"""Corrupt a stream of JSON lines like broken sensors, careless exports and busy systems.
 
     streamkarma generate lowrank --events 60000 | python examples/spoil.py outliers | streamkarma learn
 
 ``outliers``: one value in a thousand is multiplied by 10³ to 10⁸. ``sentinels``: one value in twenty is
 replaced by -9999. ``strings``: every number becomes a string. ``words``: one value in ten becomes "N/A".
-``gaps``: one value in ten is left out. ``ids``: an id, a timestamp and one of 5,000 users are added, none of
-which tells anything. ``columns``: 100 columns of noise are added, each half observed. ``labels``: 49 of 50
-events lose their label. ``nothing``: the stream as it is.
+``gaps``: one value in ten is removed. ``ids``: an id, a timestamp and one of 5,000 users are added, none of
+which is informative. ``columns``: 100 columns of noise are added, each observed half of the time. ``labels``:
+49 of 50 events lose their label. ``nothing``: the stream is unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 def by_value(change: Callable[[float, random.Random], Any]) -> Callable[[Record, str, random.Random], Record]:
-    """A change of every number but the target; None leaves it out."""
+    """A change of every number except the target; None removes the number."""
 
     def spoil(record: Record, target: str, rng: random.Random) -> Record:
         numbers = {
@@ -37,7 +37,7 @@ def by_value(change: Callable[[float, random.Random], Any]) -> Callable[[Record,
 
 
 class WithIds:
-    """Adds an id, a time that goes on by a quarter of an hour or so, and a user."""
+    """Adds an id, a time that advances by about a quarter of an hour, and a user."""
 
     def __init__(self) -> None:
         self.time = datetime(2025, 1, 1, tzinfo=UTC)
@@ -49,20 +49,20 @@ class WithIds:
 
 
 def with_columns(record: Record, _: str, rng: random.Random) -> Record:
-    """Columns of noise."""
+    """A record with columns of noise."""
     noise = {f"n{i}": round(rng.gauss(0.0, 1.0), 6) for i in range(100) if rng.random() < 0.5}
     return {**record, **noise}
 
 
 def without_labels(record: Record, target: str, rng: random.Random) -> Record:
-    """A record that seldom keeps its label."""
+    """A record that rarely keeps its label."""
     if rng.random() >= 0.02:
         record.pop(target, None)
     return record
 
 
 def outlier(value: float, rng: random.Random) -> float:
-    """A value that is seldom far too large."""
+    """A value that is rarely replaced by a far too large one."""
     return float(value * 10.0 ** rng.uniform(3.0, 8.0)) if rng.random() < 0.001 else value
 
 
@@ -81,10 +81,10 @@ KINDS: dict[str, Callable[[Record, str, random.Random], Record]] = {
 
 @click.command()
 @click.argument("kind", type=click.Choice(list(KINDS)))
-@click.option("--target", default="y", show_default=True, help="The label, which is left as it is.")
+@click.option("--target", default="y", show_default=True, help="The label, which is not changed.")
 @click.option("--seed", default=0, show_default=True, help="The same seed, the same bytes.")
 def main(kind: str, target: str, seed: int) -> None:
-    """Read JSON lines from standard input and write them, spoilt, to standard output."""
+    """Read JSON lines from standard input, and write corrupted ones to standard output."""
     rng, spoil = random.Random(seed), KINDS[kind]
     for line in sys.stdin:
         sys.stdout.write(json.dumps(spoil(json.loads(line), target, rng)) + "\n")

@@ -1,4 +1,4 @@
-"""The binary streams of examples/accuracy.py, and when a learner of them gets to know what."""
+"""The binary streams of examples/accuracy.py, with the order in which learners see events and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYNTHETIC = {
     "blocks": (StreamSpec(noise=0.05, blocks=3), 50_000),
     "mnar": (StreamSpec(noise=0.05, missing="mnar"), 50_000),
 }
-#: The label that is True, and what is no attribute.
+#: The positive label, and the columns that are not attributes.
 TABLES = {"weather_aus": ("Yes", ["Date"]), "adult": (">50K", [])}
 STAYS = "physionet2012_events"
 HAPHAZARD = ("australian", "ionosphere", "wbc", "ipd", "german", "krvskp")
@@ -32,8 +32,8 @@ HAPHAZARD = ("australian", "ionosphere", "wbc", "ipd", "german", "krvskp")
 class Stream(NamedTuple):
     """Events and their labels.
 
-    Neighbours of the same group get their labels together, once the group is over. The complete
-    vectors are there where they are known.
+    Consecutive events of the same group get their labels together, after the group. The complete vectors are
+    included if known.
     """
 
     events: list[Event]
@@ -48,7 +48,7 @@ class Stream(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An event that is predicted if it is ``asked``, and then learned if it has a label."""
+    """An event that is predicted if ``asked``, and then learned if it has a label."""
 
     x: Event
     y: bool | None
@@ -56,7 +56,7 @@ class Step(NamedTuple):
 
 
 def steps(stream: Stream) -> Iterator[Step]:
-    """What a learner goes through: each group is predicted, all of it, and then learned."""
+    """The steps of a learner: each group is first predicted completely, and then learned."""
     rows = zip(stream.events, stream.labels, stream.groups, strict=True)
     for _, neighbours in groupby(rows, key=lambda row: row[2]):
         group = [(x, y) for x, y, _ in neighbours]
@@ -68,7 +68,7 @@ def steps(stream: Stream) -> Iterator[Step]:
 
 
 def sources(data: Path | None, folder: Path | None) -> dict[str, Callable[[], Stream]]:
-    """How to make or read each stream; the real ones only of the folders that are given."""
+    """Functions that make or read each stream; the real ones only if their folders are given."""
     found: dict[str, Callable[[], Stream]] = {
         name: partial(synthetic, plan, events) for name, (plan, events) in SYNTHETIC.items()
     }
@@ -82,7 +82,7 @@ def sources(data: Path | None, folder: Path | None) -> dict[str, Callable[[], St
 
 
 def synthetic(plan: StreamSpec, events: int) -> Stream:
-    """A stream as of ``streamkarma generate``."""
+    """A stream like that of ``streamkarma generate``."""
     made = list(records(plan, events, full=True))
     complete = np.array([list(record.pop("full").values()) for record in made])
     return Stream(made, [record.pop("y") == 1 for record in made], range(events), complete)
@@ -104,7 +104,7 @@ def table(path: Path, positive: str, left_out: Sequence[str]) -> Stream:
 
 
 def parsed(cells: Sequence[str]) -> list[float | str]:
-    """The cells of a column as numbers, if all but the empty ones are."""
+    """The cells of a column, as numbers if all except the empty ones are numbers."""
     try:
         return [float(cell) if cell else "" for cell in cells]
     except ValueError:
@@ -112,9 +112,9 @@ def parsed(cells: Sequence[str]) -> list[float | str]:
 
 
 def stays(path: Path) -> Stream:
-    """Stays in hospital: ``{"x": {...}, "y": label, "p": stay, "t": minutes}`` a line.
+    """Hospital stays: ``{"x": {...}, "y": label, "p": stay, "t": minutes}`` per line.
 
-    The time is an attribute, the number of the stay is not: it says whose label is not known yet.
+    The time is an attribute. The number of the stay is not; it determines when a label becomes known.
     """
     with gzip.open(path) as file:
         lines = [json.loads(line) for line in file]
@@ -123,7 +123,7 @@ def stays(path: Path) -> Stream:
 
 
 def haphazard(path: Path) -> Stream:
-    """One event a line, its label in it as ``y``."""
+    """One event per line, with its label as ``y``."""
     with gzip.open(path) as file:
         events = [json.loads(line) for line in file]
     return Stream(events, [event.pop("y") == 1 for event in events], range(len(events)))

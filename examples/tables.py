@@ -14,8 +14,8 @@ from streamkarma.baselines import EventCoder
 def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     """Rows and labels of a table with a header; the last column is the label.
 
-    An empty cell is missing. A column with anything but numbers in it holds categories, one column
-    of 0 and 1 each.
+    An empty cell is missing. A column with anything other than numbers has categories, with an indicator
+    column each.
     """
     with path.open(newline="") as file:
         header, *rows = csv.reader(file)

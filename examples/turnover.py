@@ -1,13 +1,13 @@
-"""A stream of JSON lines whose names change for ever, and how a learner fares on it.
+"""A stream of JSON lines whose names change constantly, and the performance of a learner on it.
 
     python examples/turnover.py categories | streamkarma learn
     python examples/turnover.py attributes --events 300000 --measure auto
 
-``categories``: each event has a user and an item, of 500 each that are there at a time, and four numbers.
-``attributes``: each event has four of 1,000 numbers that are there at a time, each a name of its own. In both
-streams a name lives for 10,000 events, then another takes its place for good; the label depends on a weight
-of each name, and on noise. ``--measure LEARNER`` prints, for every tenth of the stream, the share of errors
-of the predictions made before each event was learned, and the memory of the process.
+``categories``: each event has a user and an item, from 500 each at any time, and four numbers.
+``attributes``: each event has four numbers, from 1,000 attributes at any time. In both streams, a name lives
+for 10,000 events and is then replaced permanently; the label depends on a weight of each name, and on noise.
+``--measure LEARNER`` prints, for every tenth of the stream, the progressive error rate and the memory of the
+process.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import click
 
 from streamkarma.estimators.learners import create
 
-#: So many events a name is alive.
+#: Lifetime of a name, in events.
 LIFE = 10_000
-#: So many are learned at a time.
+#: Number of events learned at a time.
 BLOCK = 2_000
 
 Record = dict[str, Any]
 
 
 class Names:
-    """So many names with a weight each, of which one after the other gives way to a new one."""
+    """Names with a weight each, which are replaced by new ones, one after the other."""
 
     def __init__(self, prefix: str, alive: int, rng: random.Random) -> None:
         self.prefix = prefix
@@ -45,7 +45,7 @@ class Names:
         return f"{self.prefix}{self.born}", self.rng.gauss(0.0, 1.0)
 
     def advance(self, t: int) -> None:
-        """Replace those whose time has come after ``t`` events."""
+        """Replace the names that are due after ``t`` events."""
         while self.born - len(self.alive) < t * len(self.alive) // LIFE:
             self.alive[self.born % len(self.alive)] = self._new()
 
@@ -66,7 +66,7 @@ def categories(rng: random.Random) -> Iterator[Record]:
 
 
 def attributes(rng: random.Random) -> Iterator[Record]:
-    """Events with four numbers of names that change."""
+    """Events with four numbers whose names change."""
     names = Names("x", 1000, rng)
     t = 0
     while True:
@@ -80,13 +80,13 @@ def attributes(rng: random.Random) -> Iterator[Record]:
 
 
 def memory() -> float:
-    """What the process has in memory, in MB."""
+    """The memory of the process, in MB."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1e3
 
 
 def measure(stream: Iterator[Record], events: int, learner: str, options: dict[str, Any]) -> None:
-    """Learn a stream block by block, and print how every tenth went."""
+    """Learn a stream block by block, and print the results of every tenth."""
     model: Any = create(learner, options, regression=False)
     errors, tenth = 0, 1
     for begin in range(0, events, BLOCK):

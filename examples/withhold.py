@@ -1,12 +1,11 @@
 """Write one of river's bundled real data sets as JSON lines, with attributes withheld.
 
-Real streams that come with their true missing values are rare, so here they are made: the
-attributes of complete events are dropped in one of three ways, and the label is kept as ``y``.
+Real streams with naturally missing values are rare, so this script makes them: attributes of complete events
+are dropped in one of three ways, and the label is kept as ``y``.
 
     python examples/withhold.py phishing --missing blocks --observed 0.5 > phishing.jsonl
 
-The same options and seed give the same bytes, and a limited stream is the beginning of the
-whole one.
+The same options and seed give the same bytes, and a limited stream is a prefix of the whole one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from river import datasets, stats
 
 Event = dict[str, Any]
 
-#: Those that come with river, so that nothing is downloaded.
+#: Data sets bundled with river, so that nothing is downloaded.
 DATASETS = {
     each.__name__: each
     for each in (datasets.Phishing, datasets.ImageSegments, datasets.TrumpApproval, datasets.Shuttle)
@@ -32,13 +31,13 @@ DATASETS = {
 
 
 def grouped(names: list[str], count: int) -> list[list[str]]:
-    """Cut the names into ``count`` runs of neighbours, as even as can be."""
+    """Divide the names into ``count`` groups of neighbours, as evenly as possible."""
     bounds = [i * len(names) // count for i in range(count + 1)]
     return [names[begin:end] for begin, end in pairwise(bounds)]
 
 
 def tilted(observed: float, value: float, usual: float) -> float:
-    """The probability whose odds are e times those of ``observed`` above the usual, 1/e below."""
+    """The probability with e times the odds of ``observed`` if the value is above the usual one, else 1/e."""
     if value == usual:
         return observed
     factor = e if value > usual else 1 / e
@@ -46,9 +45,9 @@ def tilted(observed: float, value: float, usual: float) -> float:
 
 
 def incomplete(x: Event, groups: list[list[str]], chances: list[float], rng: random.Random) -> Event:
-    """Keep each group of attributes with its chance; never none."""
+    """Keep each group of attributes with its probability, and at least one."""
     margins = [chance - rng.random() for chance in chances]
-    # Where every group would go, the one that came closest to being kept stays.
+    # If every group would be dropped, the one that came closest to being kept stays.
     bar = min(0.0, max(margins))
     kept = {name for group, margin in zip(groups, margins, strict=True) if margin >= bar for name in group}
     return {name: value for name, value in x.items() if name in kept}
@@ -64,8 +63,8 @@ def withhold(
         groups = grouped(list(x), blocks if missing == "blocks" else len(x))
         chances = [observed] * len(groups)
         if missing == "value":
-            # Against the mean of the events before: an event must not move its own threshold,
-            # and of the first there is nothing to tell whether it is high or low.
+            # Relative to the mean of previous events, since an event must not affect its own threshold; the
+            # first one is neither high nor low.
             chances = [tilted(observed, v, means[i].get() if i in means else v) for i, v in x.items()]
             for name, value in x.items():
                 means.setdefault(name, stats.Mean()).update(value)
@@ -90,7 +89,7 @@ def withhold(
 )
 @click.option("--blocks", type=click.IntRange(min=1), default=3, show_default=True, help="How many blocks.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same bytes.")
-@click.option("--limit", type=click.IntRange(min=0), help="Only so many events.")
+@click.option("--limit", type=click.IntRange(min=0), help="Maximum number of events.")
 def main(name: str, missing: str, observed: float, blocks: int, seed: int, limit: int | None) -> None:
     """Write the data set NAME as JSON lines, with attributes withheld."""
     dataset = DATASETS[name]()

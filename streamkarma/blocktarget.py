@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 def block_weights(basis: Floats, weights: Floats, groups: NDArray[np.int_]) -> Floats:
     """w^A for each block A of attributes, as columns, shape (D, blocks); 0 outside the block.
 
-    [H] asks that each block by itself allows a classifier of large margin. Here all w^A stem from
-    one w: w^A is the shortest with w^A·x = <w, x> on the subspace, and then its margin is that of
-    w. If the block has fewer attributes than the subspace has dimensions there is none, and w^A is
-    the closest in the mean square.
+    [H] requires that each block on its own allows a large-margin classifier. Here all w^A derive from the
+    same w: w^A is the shortest vector with w^A·x = <w, x> on the subspace, so that its margin is that of w.
+    If the block has fewer attributes than the subspace has dimensions, there is none, and w^A is the closest
+    in mean square.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ def block_weights(basis: Floats, weights: Floats, groups: NDArray[np.int_]) -> F
 def block_target(outputs: Floats, present: NDArray[np.bool_]) -> Floats:
     """h(x_o) of [H, section 5.1.2] for each event, shape (n,).
 
-    Of the blocks that are observed it is the sum of all w^A·x, less half of w^A·x + w^B·x for each
-    two of them, and if all three are observed their sum once more. (The paper's second sum is read as
-    one over unordered pairs: over ordered ones, h would be 0 wherever two blocks are observed.) So
-    it is the output of one block, the mean of two, the sum of three.
+    It is the sum of w^A·x over the observed blocks, minus half of w^A·x + w^B·x for each pair of them, plus
+    their sum once more if all three are observed. (The paper's second sum is read as a sum over unordered
+    pairs; over ordered ones, h would be 0 whenever two blocks are observed.) The result is the output of one
+    block, the mean of two, or the sum of three.
 
     Parameters
     ----------
@@ -75,8 +75,7 @@ def target_deviation(latent: Floats, observed: float) -> float:
     latent
         Shape (R, 3): w^A of each block as weights on z, which is standard normal.
     observed
-        Probability of each block, above 0 and at most 1, before those events are left out that
-        have none.
+        Probability of each block, above 0 and at most 1, before events without any block are left out.
 
     Examples
     --------
@@ -85,6 +84,6 @@ def target_deviation(latent: Floats, observed: float) -> float:
     """
     present = np.array(list(product([False, True], repeat=3))[1:])
     chances = np.where(present, observed, 1.0 - observed).prod(axis=1)
-    # For each observed set h is linear in z, and the sum of its squared weights is its variance.
+    # For each set of observed blocks, h is linear in z, and its variance is the sum of its squared weights.
     variances = [(block_target(latent, np.tile(each, (len(latent), 1))) ** 2).sum() for each in present]
     return float(np.sqrt(chances @ np.array(variances) / chances.sum()))

@@ -1,9 +1,8 @@
 """Synthetic incomplete streams from a low-dimensional subspace.
 
-Vectors x = Q z come from a random R-dimensional subspace of D attributes: Q is D x R, z and
-the weights w of the label are standard normal. The label follows <w, x> on the *complete*
-vector, so that what a learner loses by not seeing it all is known; or, for three blocks, a
-function of what is observed [H, section 5.1.2].
+Vectors x = Q z come from a random R-dimensional subspace of D attributes: Q is D x R, and z and the weights w
+of the label are standard normal. The label depends on <w, x> of the *complete* vector, so that the loss due
+to missing values is known; or, for three blocks, on a function of the observed values [H, section 5.1.2].
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -27,15 +26,15 @@ Label = Literal["linear", "blocks"]
 
 #: Classes of a multiclass stream.
 CLASSES = 3
-#: Greatest margin: 1 normal vector in 370 has it, and with every step beyond far fewer.
+#: Largest margin: 1 normal vector in 370 has it, and far fewer have a larger one.
 WIDEST = 3.0
-#: Events made at once: few enough to start at once, many enough to be fast. The stream does
-#: not depend on how many of its events are asked for.
+#: Events generated at a time: few enough for a quick start, enough to be fast. The stream does not depend on
+#: the number of events requested.
 CHUNK = 256
 
 
 class StreamSpec(NamedTuple):
-    """What stream to make.
+    """The specification of a stream.
 
     Attributes
     ----------
@@ -44,15 +43,15 @@ class StreamSpec(NamedTuple):
     observed
         Probability that an attribute, or a block of them, is observed: above 0, at most 1.
     missing
-        ``"mcar"``: whatever the values. ``"mar"``: the first attribute (or block) is always
-        observed, and the odds of each other are multiplied by exp(2) or exp(-2) as the
-        first value lies above or below 0. ``"mnar"``: multiplied by e or 1/e by the sign of
-        the attribute's own value (a block's first), and by e or 1/e again by the label
-        before noise, in opposite directions for odd and even attributes (blocks). Both
-        keep the share observed near ``observed`` only where that is near a half.
+        ``"mcar"``: independent of the values. ``"mar"``: the first attribute (or block) is always observed,
+        and the odds of the others are multiplied by exp(2) or exp(-2), depending on whether the first value
+        is above or below 0. ``"mnar"``: the odds are multiplied by e or 1/e, depending on the sign of the
+        attribute's own value (a block's first), and by e or 1/e again depending on the label before noise, in
+        opposite directions for odd and even attributes (blocks). Both keep the observed share near
+        ``observed`` only if that is near one half.
     noise
-        Probability of a flipped label, between 0 and 1 (a wrong one of three classes);
-        in regression the standard deviation added to a label of variance 1.
+        Probability of a flipped label (a wrong one of three classes), between 0 and 1; in regression, the
+        standard deviation of the noise added to a label of variance 1.
     task
         Kind of label: 0/1, ``"a"``/``"b"``/``"c"`` or a number.
     seed
@@ -61,17 +60,15 @@ class StreamSpec(NamedTuple):
         Number of blocks of neighbouring attributes that are observed or missing together;
         0 for every attribute on its own.
     allow_empty
-        Without blocks only. False: the observed set of an event is drawn again until it is not
-        empty, as for the blocks of [H, Figure 3]. True: events with nothing observed stay, as
-        in [H, Figure 2].
+        Only without blocks. False: the pattern of an event is redrawn until it is not empty, as for the
+        blocks of [H, Figure 3]. True: events without observed values are kept, as in [H, Figure 2].
     margin
-        For classes, 0 to 3: vectors with a smaller margin are drawn again. The margin is |<w, x>|
-        in standard deviations of <w, x> (those without a margin). With several classes it is
-        the least lead of the best output over another one, each lead in its own standard
-        deviations.
+        In classification, 0 to 3: vectors with a smaller margin are redrawn. The margin is |<w, x>| in
+        standard deviations of <w, x> (without a margin). With several classes, it is the smallest lead of the
+        best output over another one, each in its own standard deviations.
     label
-        ``"linear"``: <w, x>. ``"blocks"``: the target of [H, Figure 3], see ``blocktarget``, for
-        three blocks and ``"mcar"``, and for two classes or regression.
+        ``"linear"``: <w, x>. ``"blocks"``: the target of [H, Figure 3], see ``blocktarget``, for three blocks
+        and ``"mcar"``, with two classes or regression.
     """
 
     attributes: int = 20
@@ -88,7 +85,7 @@ class StreamSpec(NamedTuple):
 
 
 def check(plan: StreamSpec) -> StreamSpec:
-    """Return ``plan``, or raise UsageError if it cannot be made."""
+    """Return ``plan``, or raise UsageError if it is invalid."""
     check_fields(plan, {"task": get_args(Task), "missing": get_args(Missing), "label": get_args(Label)})
     if not 1 <= plan.rank <= plan.attributes:
         raise UsageError(f"rank must be between 1 and attributes ({plan.attributes}), not {plan.rank}")
@@ -117,9 +114,9 @@ def records(plan: StreamSpec, events: int, full: bool = False) -> Iterator[dict[
     Parameters
     ----------
     plan
-        What to make.
+        The specification.
     events
-        How many; each stream is the beginning of the longer ones.
+        Number of events; each stream is a prefix of the longer ones.
     full
         Add the complete vector as ``"full": {...}``, for oracles.
 
@@ -131,7 +128,7 @@ def records(plan: StreamSpec, events: int, full: bool = False) -> Iterator[dict[
     """
     check(plan)
     rng = np.random.default_rng(plan.seed)
-    # What is drawn again has generators of its own, so that a stream that needs none keeps its bytes.
+    # Redraws have separate generators, so that they do not change streams without redraws.
     more_vectors, more_observed = rng.spawn(2)
     basis = rng.standard_normal((plan.attributes, plan.rank))
     weights = rng.standard_normal((plan.attributes, CLASSES if plan.task == "multiclass" else 1))
@@ -153,7 +150,7 @@ def records(plan: StreamSpec, events: int, full: bool = False) -> Iterator[dict[
         if plan.label == "blocks":
             outputs = block_target(vectors @ of_blocks, present)[:, np.newaxis]
         labels = _labels(plan, outputs, deviation, noise)
-        # Six decimals: short lines, and nobody's sensor has more.
+        # Six decimals keep lines short, and no sensor has more.
         rows, seen = np.round(vectors, 6).tolist(), present[:, groups].tolist()
         for row, mask, label in zip(rows[: events - begin], seen, labels, strict=False):
             record = {name: value for name, value, there in zip(names, row, mask, strict=True) if there}
@@ -185,14 +182,14 @@ def _margins(latent: Floats, weights: Floats) -> Floats:
     best = outputs.argmax(axis=1)
     leads = outputs[np.arange(len(outputs)), best, np.newaxis] - outputs
     spreads = np.linalg.norm(weights[:, :, np.newaxis] - weights[:, np.newaxis, :], axis=0)
-    # The best has no lead over itself.
+    # The best output has no lead over itself.
     np.fill_diagonal(spreads, 1.0)
     leads[np.arange(len(outputs)), best] = np.inf
     return np.asarray((leads / spreads[best]).min(axis=1))
 
 
 def _noise(plan: StreamSpec, rng: np.random.Generator) -> NDArray[Any]:
-    """What is added to the label: a number, or how many classes further it is."""
+    """The noise of the label: a number to add, or the offset of the class."""
     if plan.task == "regression":
         return plan.noise * rng.standard_normal(CHUNK)
     wrong = rng.random(CHUNK) < plan.noise
@@ -208,9 +205,9 @@ def _labels(plan: StreamSpec, outputs: Floats, deviation: float, noise: NDArray[
 
 
 def _chances(plan: StreamSpec, heads: Floats, output: Floats) -> Floats:
-    """The probability that each attribute (block) is observed, before empty events are drawn again.
+    """The probability that each attribute (block) is observed, before empty events are redrawn.
 
-    ``heads`` are the values it depends on, shape (CHUNK, attributes or blocks).
+    ``heads`` has the values that it depends on, shape (CHUNK, attributes or blocks).
     """
     odds = np.full(heads.shape, plan.observed / (1.0 - plan.observed) if plan.observed < 1 else np.inf)
     if plan.missing == "mar":
@@ -234,13 +231,13 @@ def _present(
 
 
 def _not_empty(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which are there if each is with its chance, independently, and at least one is, in every row.
+    """Independent draws with these probabilities, given that at least one per row succeeds.
 
-    This is what drawing again until one is there would give, however small the chances: first
-    comes the number of the first one that is there, and those after it are as free as ever.
+    The result is the same as redrawing until one succeeds, however small the probabilities: first the index
+    of the first success is drawn, and then the ones after it, which are independent of it.
     """
     drawn = rng.random((len(chances), chances.shape[1] + 1))
-    chances = np.maximum(chances, np.finfo(float).tiny)  # a product of chances may have vanished
+    chances = np.maximum(chances, np.finfo(float).tiny)  # a product of probabilities may underflow
     none_before = np.cumprod(np.hstack([np.ones((len(chances), 1)), 1.0 - chances[:, :-1]]), axis=1)
     up_to = np.cumsum(chances * none_before, axis=1)
     first = (up_to >= drawn[:, :1] * up_to[:, -1:]).argmax(axis=1)[:, np.newaxis]

@@ -1,14 +1,13 @@
-"""Synthetic messages of devices, each with only what has just changed.
+"""Synthetic messages of devices, each with only the values that have just changed.
 
-Behind the sensors of a device is a walk that reverts to the device's own level: an Ornstein-Uhlenbeck
-process in time, of which ``RANK`` dimensions are common to all sensors. A message carries a few sensors,
-as they are; the others stay nearly where they were when they were last reported, and move only by the
-share ``GLIDE`` towards where the walk is by now. So what a device said before is worth remembering, and
-the less the older it is.
+The sensors of a device follow a random walk that reverts to the device's own level: an Ornstein-Uhlenbeck
+process in time, with ``RANK`` dimensions common to all sensors. A message reports the current values of a few
+sensors. The others have moved since their last report by only the fraction ``GLIDE`` of the way to the
+current walk. So earlier values of a device are worth remembering, the less the older they are.
 
-The label follows a sum f of the *complete* state with known weights, so that what a learner loses by not
-seeing it all is known. f has a variance of about 1, to which the products of two sensors contribute the
-share ``PRODUCTS`` and the sensors on their own the rest.
+The label depends on a sum f over the *complete* state with known weights, so that the loss due to missing
+values is known. f has a variance of about 1, to which the products of two sensors contribute the share
+``PRODUCTS``, and the sensors on their own the rest.
 """
 
 from __future__ import annotations
@@ -25,53 +24,53 @@ from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
 from streamkarma.population import PERIOD, Floats, Places
 
-#: Shares of a sensor's variance: what its device's level adds, and what all sensors have in common.
+#: Shares of a sensor's variance due to its device's level, and to the common dimensions.
 LEVEL, SHARED = 0.1, 0.3
-#: Dimensions that the sensors have in common.
+#: Number of common dimensions of the sensors.
 RANK = 3
-#: Seconds after which a walk remembers 1/e of where it was.
+#: Relaxation time in seconds, after which the autocorrelation of a walk is 1/e.
 RELAXATION = 6 * 3_600
-#: A sensor that is not reported has moved only so far, as a share, from its last report to the walk.
+#: How far a sensor that is not reported has moved from its last report to the walk, as a fraction.
 GLIDE = 0.1
-#: A message carries at least one sensor, and at most so many.
+#: Maximum number of sensors in a message, which has at least one.
 REPORTED = 3
-#: The share of the products of two sensors in the variance of f.
+#: The share of products of two sensors in the variance of f.
 PRODUCTS = 0.1
 #: The log-odds of the label are SHARPNESS * f.
 SHARPNESS = 10.0
 #: No label is more certain than this.
 LEAST_PROBABILITY = 1e-6
-#: When the first messages come, and how many seconds lie between two of them on average.
+#: The start of the stream, and the mean number of seconds between messages.
 START, PAUSE = np.datetime64("2026-01-05T00:00:00", "s"), 10
-#: Some devices report more often than others: the standard deviation of the logarithm of how often.
+#: Some devices report more often than others: the standard deviation of the logarithm of their rates.
 UNEVENNESS = 0.5
-#: How many seconds a silence lasts on average.
+#: Mean duration of a silence, in seconds.
 SILENCE = 12 * 3_600
-#: Messages made at once. The stream does not depend on how many of its messages are asked for.
+#: Messages generated at a time. The stream does not depend on the number of messages requested.
 CHUNK = 256
-#: What a label is.
+#: The kind of label.
 Task = Literal["binary", "multiclass", "regression"]
 
 
 class DeviceSpec(NamedTuple):
-    """What devices to make messages of.
+    """The specification of a stream of devices.
 
     Attributes
     ----------
     devices
-        How many there are at any time, 1 or more.
+        Number of devices at any time, 1 or more.
     sensors
-        How many each has, 1 or more.
+        Number of sensors of each device, 1 or more.
     gaps
-        The share of its life that a device is silent: at least 0, below 1.
+        The share of time that a device is silent: at least 0, below 1.
     turnover
-        The share of the devices that stops for ever within 10,000 messages, to be replaced by new ones.
+        The share of devices that are replaced by new ones within 10,000 messages.
     drift
-        How fast the weights turn: within 10,000 messages their correlation with what they were falls by
-        the factor exp(-drift).
+        How fast the weights drift: within 10,000 messages, their correlation with the earlier weights falls
+        by the factor exp(-drift).
     noise
-        Probability of a flipped label, between 0 and 1; in regression the standard deviation added to a
-        label of variance 1.
+        Probability of a flipped label, between 0 and 1; in regression, the standard deviation of the noise
+        added to a label of variance 1.
     task
         Kind of label: 0/1 with log-odds ``SHARPNESS * f``, or the number f.
     seed
@@ -89,7 +88,7 @@ class DeviceSpec(NamedTuple):
 
 
 def check(plan: DeviceSpec) -> DeviceSpec:
-    """Return ``plan``, or raise UsageError if it cannot be made."""
+    """Return ``plan``, or raise UsageError if it is invalid."""
     check_fields(plan, {"task": get_args(Task)})
     for name in ("devices", "sensors"):
         if getattr(plan, name) < 1:
@@ -112,12 +111,12 @@ def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterato
     Parameters
     ----------
     plan
-        What to make.
+        The specification.
     events
-        How many messages; each stream is the beginning of the longer ones.
+        Number of messages; each stream is a prefix of the longer ones.
     full
-        Add the complete state as ``full``, and what an oracle knows:
-        ``"oracle": {"probability": …}`` of the label 1, or in regression ``"oracle": {"mean": …}``.
+        Add the complete state as ``full``, and the knowledge of an oracle: ``"oracle": {"probability": …}``
+        of the label 1, or in regression ``"oracle": {"mean": …}``.
 
     Examples
     --------
@@ -136,16 +135,16 @@ def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterato
 
 
 class _Devices:
-    """All devices of a moment: each place has one, and after it the next.
+    """The current devices: each place has a device, and later its successors.
 
     Parameters
     ----------
     plan
-        How many there are, how long they live, and how often they are silent.
+        The specification.
     parts
-        What each sensor makes of the independent numbers behind a state, each of mean 0 and variance 1.
+        The loadings of the sensors on the independent standard normal variables behind a state.
     rng
-        Where all draws come from.
+        The generator for all draws.
     """
 
     def __init__(self, plan: DeviceSpec, parts: Floats, rng: np.random.Generator) -> None:
@@ -160,14 +159,14 @@ class _Devices:
         self._silent[:] = rng.random(size) < plan.gaps
 
     def draw(self, count: int) -> Places:
-        """Places of devices that are not silent, unless all are."""
+        """Draw places of devices that are not silent, unless all are."""
         often = np.where(self._silent, 0.0, self._often) if not self._silent.all() else self._often
         up_to = np.cumsum(often)
         chosen = np.searchsorted(up_to, self._rng.random(count) * up_to[-1], side="right")
         return np.asarray(np.minimum(chosen, len(up_to) - 1))
 
     def states(self, places: Places, seconds: Places, reported: NDArray[np.bool_]) -> Floats:
-        """The states of these devices at these times, one after the other."""
+        """The states of these devices at these times, in order."""
         steps = self._rng.standard_normal((len(places), self._walks.shape[1]))
         states = np.empty(reported.shape)
         for i, (place, second) in enumerate(zip(places.tolist(), seconds.tolist(), strict=True)):
@@ -180,17 +179,17 @@ class _Devices:
         return states
 
     def age(self, events: int, second: int) -> None:
-        """Let so many messages go by: some devices fall silent or wake, some stop for ever."""
+        """Advance by this many messages: some devices fall silent or wake, some are replaced."""
         gaps, size = self._plan.gaps, len(self.names)
         waking = -math.expm1(-events * PAUSE / SILENCE)
-        # Of those that are awake as many fall silent as wake.
+        # As many devices fall silent as wake.
         chance = np.where(self._silent, waking, min(waking * gaps / (1.0 - gaps), 1.0))
         self._silent ^= self._rng.random(size) < chance
         leaving = min(self._rng.poisson(min(self._plan.turnover * events / PERIOD, 1.0) * size), size)
         self._replace(self._rng.choice(size, leaving, replace=False), second)
 
     def _now(self, places: Any) -> Floats:
-        """Where the walks of these devices are."""
+        """The current positions of these devices' walks."""
         hidden = math.sqrt(LEVEL) * self._levels[places] + math.sqrt(1.0 - LEVEL) * self._walks[places]
         return np.asarray(hidden @ self._parts.T)
 
@@ -208,11 +207,11 @@ class _Devices:
 
 
 class _Source:
-    """Makes messages, CHUNK at a time."""
+    """Generates messages, CHUNK at a time."""
 
     def __init__(self, plan: DeviceSpec) -> None:
         self._plan, self._seconds = plan, 0
-        # Each part has a generator of its own: what is asked for beside changes nothing in the rest.
+        # Each part has its own generator, so that options for one do not change the others.
         devices, units, self._turning, self._times, self._reports, self._labels = np.random.default_rng(
             plan.seed
         ).spawn(6)
@@ -224,11 +223,11 @@ class _Source:
         self._means = np.round(units.normal(0.0, 50.0, plan.sensors), 1)
         self._deviations = np.round(np.exp(units.normal(1.0, 1.0, plan.sensors)), 2)
         self._linear = self._turning.standard_normal(plan.sensors)
-        #: Of each pair of sensors, above the diagonal.
+        #: Weights of pairs of sensors, above the diagonal.
         self._pairs = self._turning.standard_normal((plan.sensors, plan.sensors))
 
     def columns(self, full: bool) -> dict[str, list[Any]]:
-        """The next CHUNK messages by name, None where a value is missing."""
+        """The next CHUNK messages, by name, with None for missing values."""
         places, reported = self._devices.draw(CHUNK), self._draw_reported()
         seconds = self._seconds + np.cumsum(self._times.geometric(1.0 / PAUSE, CHUNK))
         self._seconds = int(seconds[-1])
@@ -273,7 +272,7 @@ class _Source:
         weights = np.triu(self._pairs, 1)
         weights = weights + weights.T
         if not weights.any():
-            return np.asarray(linear)  # a single sensor, and no pair
+            return np.asarray(linear)  # a single sensor has no pairs
         # The mean and the variance of a quadratic form of normal variables.
         spread = weights @ self._parts @ self._parts.T
         products = ((states @ weights) * states).sum(axis=1) - np.trace(spread)
@@ -281,7 +280,7 @@ class _Source:
         return np.asarray(np.sqrt(1.0 - PRODUCTS) * linear + np.sqrt(PRODUCTS) * products)
 
     def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
-        """The labels, and what is expected of each: its probability to be 1, or its mean."""
+        """The labels, and the expectation of each: its probability of being 1, or its mean."""
         noise = self._plan.noise
         if self._plan.task == "regression":
             label = np.round(output + noise * self._labels.standard_normal(CHUNK), 6)

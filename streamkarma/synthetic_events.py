@@ -1,8 +1,8 @@
-"""Synthetic events as production sends them: users, text, tags, timestamps and numbers with gaps.
+"""Synthetic events as in production: users, text, tags, timestamps and numbers with gaps.
 
-The label follows a sum f of effects with known weights. The effects of the *complete* event count, so
-that what a learner loses by not seeing it all is known. Without drift f has mean 0 and variance 1, to which
-the parts contribute, on average over seeds, the shares in ``SHARES``:
+The label depends on a sum f of effects of the *complete* event with known weights, so that the loss due to
+missing values is known. Without drift, f has mean 0 and variance 1, to which the parts contribute, on average
+over seeds, the shares in ``SHARES``:
 
 ==================  =====  ==========================================================
 part                share  effect
@@ -40,47 +40,46 @@ SHARES = {
     "user by hour": 0.06,
     "tags by price": 0.06,
 }
-#: The log-odds of the label are SHARPNESS * f; then who knows them all errs on 13 % of the events.
+#: The log-odds of the label are SHARPNESS * f, which gives an oracle an error rate of 13 %.
 SHARPNESS = 4.0
 #: No label is more certain than this.
 LEAST_PROBABILITY = 1e-6
 #: Mean and standard deviation of the numbers.
 NUMBERS = {"price": (25.0, 6.0), "weight": (4.0, 1.0), "distance": (120.0, 30.0), "temperature": (15.0, 8.0)}
-#: Dimensions the numbers span.
+#: Number of dimensions that the numbers span.
 RANK = 2
-#: Words of a text, and the most tags an event has.
+#: Number of words of a text, and maximum number of tags of an event.
 WORDS, TAGS = 8, 5
-#: Probability that user, text or tags are missing, each on its own.
+#: Probability that the user, the text or the tags are missing, independently.
 MISSING = 0.03
-#: When the first events come, and how many seconds lie between two of them on average.
+#: The start of the stream, and the mean number of seconds between events.
 START, GAP = np.datetime64("2026-01-05T00:00:00", "s"), 30
-#: How many devices there are among the junk.
+#: Number of devices in the junk columns.
 DEVICES = 5_000
-#: Events made at once. The stream does not depend on how many of its events are asked for.
+#: Events generated at a time. The stream does not depend on the number of events requested.
 CHUNK = 256
-#: What a label is.
+#: The kind of label.
 Task = Literal["binary", "multiclass", "regression"]
 
 
 class EventSpec(NamedTuple):
-    """What events to make.
+    """The specification of a stream of events.
 
     Attributes
     ----------
     users, words, tags
-        How many of each there are at any time, 1 or more.
+        The number of each at any time, 1 or more.
     observed
         Probability that a number is observed: above 0, at most 1.
     drift
-        The share of the users, of the words and of the tags that leaves within 10,000 events, to be
-        replaced by new ones; as many pairs exchange their popularity. 1: a name lives for 10,000 events
-        on average.
+        The share of the users, words and tags that are replaced by new ones within 10,000 events; as many
+        pairs exchange their popularity. With 1, a name lives for 10,000 events on average.
     junk
-        With 1 or more, so many columns of noise (``n0``, ``n1``, …), observed like the numbers, and an
-        ``event_id`` and a ``device``, all of which tell nothing.
+        With 1 or more: this many columns of noise (``n0``, ``n1``, …), observed like the numbers, and an
+        ``event_id`` and a ``device``, none of which is informative.
     noise
-        Probability of a flipped label, between 0 and 1; in regression the standard deviation added to a
-        label of variance 1.
+        Probability of a flipped label, between 0 and 1; in regression, the standard deviation of the noise
+        added to a label of variance 1.
     task
         Kind of label: 0/1 with log-odds ``SHARPNESS * f``, or the number f.
     seed
@@ -99,7 +98,7 @@ class EventSpec(NamedTuple):
 
 
 def check(plan: EventSpec) -> EventSpec:
-    """Return ``plan``, or raise UsageError if it cannot be made."""
+    """Return ``plan``, or raise UsageError if it is invalid."""
     check_fields(plan, {"task": get_args(Task)})
     for name in ("users", "words", "tags"):
         if getattr(plan, name) < 1:
@@ -123,11 +122,11 @@ def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[
     Parameters
     ----------
     plan
-        What to make.
+        The specification.
     events
-        How many; each stream is the beginning of the longer ones.
+        Number of events; each stream is a prefix of the longer ones.
     full
-        Add what an oracle knows: ``"full": {"probability": …}`` of the label 1, or in regression
+        Add the knowledge of an oracle: ``"full": {"probability": …}`` of the label 1, or in regression
         ``"full": {"mean": …}``.
 
     Examples
@@ -146,12 +145,12 @@ def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[
 
 
 class _Event(NamedTuple):
-    """Complete events: the places of their names, and the rest as numbers."""
+    """Complete events: the indices of their names, and the rest as numbers."""
 
     user: Places
     words: Places
     tags: Places
-    #: Which of the tags come for the first time in their event.
+    #: Which of the tags occur for the first time in their event.
     distinct: NDArray[np.bool_]
     #: Seconds since ``START``.
     seconds: Places
@@ -160,11 +159,11 @@ class _Event(NamedTuple):
 
 
 class _Source:
-    """Makes events, CHUNK at a time."""
+    """Generates events, CHUNK at a time."""
 
     def __init__(self, plan: EventSpec) -> None:
         self._plan, self._seconds = plan, 0
-        # Each part has a generator of its own: what is asked for beside changes nothing in the rest.
+        # Each part has its own generator, so that options for one do not change the others.
         (users, words, tags, weights, self._times, self._latent, self._gaps, self._labels, self._junk) = (
             np.random.default_rng(plan.seed).spawn(9)
         )
@@ -179,7 +178,7 @@ class _Source:
         self._curve = curve * np.sqrt(2.0) / np.linalg.norm(curve)
 
     def columns(self, full: bool) -> dict[str, list[Any]]:
-        """The next CHUNK events by name, None where a value is missing."""
+        """The next CHUNK events, by name, with None for missing values."""
         event = self._draw()
         label, expected = self._label(self._output(event))
         columns = self._observed(event)
@@ -227,7 +226,7 @@ class _Source:
         return np.asarray(sum(np.sqrt(SHARES[name]) * part for name, part in parts.items()))
 
     def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
-        """The labels, and what is expected of each: its probability to be 1, or its mean."""
+        """The labels, and the expectation of each: its probability of being 1, or its mean."""
         noise = self._plan.noise
         if self._plan.task == "regression":
             label = np.round(output + noise * self._labels.standard_normal(CHUNK), 6)

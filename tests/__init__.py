@@ -1,6 +1,6 @@
-"""The tests. This is read before anything that brings a BLAS, and so can say how many threads it takes."""
+"""The tests. This runs before anything imports a BLAS, and so can limit its number of threads."""
 
 import os
 
-# Threads that wait for one another spin: where the cores are busy a test took ten times as long.
+# Waiting BLAS threads spin, which made a test ten times as slow on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,8 +1,7 @@
-"""A real Apache Kafka for the tests: one node, KRaft, loopback only.
+"""A real Apache Kafka for the tests: one node, KRaft, only on the loopback interface.
 
-Its jars come from Maven Central by the ordinary Maven client (``pom.xml`` beside this file)
-and are kept in the user's cache folder. Two doors: one open, one with a password,
-which is asked for by PLAIN or by SCRAM.
+Maven downloads its jars from Maven Central (``pom.xml`` beside this file) to the user's cache folder. It has
+two listeners: one without authentication, and one with a password, by PLAIN or SCRAM.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pathlib import Path
 from tests.jvm import BRIEF, Archive, cache
 
 HERE = Path(__file__).parent
-#: How long a broker may take to answer; these machines are shared.
+#: How long a broker may take to answer; the machines may be busy.
 PATIENCE = 60.0
 USER, PASSWORD = "reader", "open sesame"
 
@@ -62,23 +61,23 @@ log.segment.delete.delay.ms=100
 
 
 class UnavailableError(Exception):
-    """No broker can be started here; the message says why and what would help."""
+    """No broker can be started here; the message says why and what to do."""
 
 
 class Broker:
-    """A broker that can be stopped and started again, its data kept.
+    """A broker that can be stopped and restarted with its data.
 
     Parameters
     ----------
     folder
-        Where its data and its log go.
+        The folder for its data and its log.
     """
 
     def __init__(self, folder: Path) -> None:
         ports = {name: free_port() for name in ("plain", "locked", "controller")}
-        #: Address of the open door.
+        #: Address of the listener without authentication.
         self.address = f"127.0.0.1:{ports['plain']}"
-        #: Address of the door that asks for USER and PASSWORD.
+        #: Address of the listener that requires USER and PASSWORD.
         self.locked_address = f"127.0.0.1:{ports['locked']}"
         self._port = ports["plain"]
         self._log = folder / "broker.log"
@@ -87,7 +86,7 @@ class Broker:
         self._settings = folder / "server.properties"
         self._settings.write_text(_SETTINGS.format(folder=folder, user=USER, password=PASSWORD, **ports))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # One in 64 of these names begins with a dash: as a word of its own it would be an option.
+        # One in 64 of these ids begins with a dash; as a separate argument it would be an option.
         tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._settings)]
         tool.append(f"--add-scram=SCRAM-SHA-256=[name={USER},password={PASSWORD}]")
         command = [*self._java, *self._archive.used, *tool]
@@ -95,7 +94,7 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start, unless it runs, and wait until it answers."""
+        """Start the broker unless it is running, and wait until it answers."""
         if self._process is not None:
             return
         archive = self._archive.used or self._archive.made
@@ -111,11 +110,11 @@ class Broker:
             time.sleep(0.05)
 
     def log(self) -> str:
-        """What it has said so far."""
+        """Its log so far."""
         return self._log.read_text()
 
     def stop(self, hard: bool = False) -> None:
-        """Shut down in order, or kill it."""
+        """Shut it down, or kill it if ``hard``."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL if hard else signal.SIGTERM)
             self._process.wait(PATIENCE)
@@ -124,10 +123,9 @@ class Broker:
 
 
 def free_port() -> int:
-    """A port nobody listens on at the moment.
+    """A port that is currently free.
 
-    It is none of those that systems give to whoever does not mind, from 32,768 on: one of these may be gone
-    before the broker has it.
+    It is not an ephemeral port, from 32,768 on: one of those might be taken before the broker binds to it.
     """
     chance = random.SystemRandom()
     while True:
@@ -138,12 +136,12 @@ def free_port() -> int:
 
 
 def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:
-    """The folder with the broker's jars, or those of another ``pom``, fetched if they are not there yet.
+    """The folder with the broker's jars, or those of another ``pom``, which are downloaded if necessary.
 
     Raises
     ------
     UnavailableError
-        If there is no Java or no Maven, or Maven could not fetch them.
+        If Java or Maven is missing, or Maven could not download them.
     """
     missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
     if missing:
@@ -153,7 +151,7 @@ def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:
     version = sha256((HERE / pom).read_bytes()).hexdigest()[:12]
     folder = cache() / f"{name}-{version}"
     if not folder.is_dir():
-        # Renamed when whole: a run that was broken off leaves no half of it.
+        # Renamed when complete, so that an interrupted run leaves nothing incomplete.
         partial = folder.with_name(f"{folder.name}.{os.getpid()}")
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
         done = subprocess.run(
@@ -168,7 +166,7 @@ def jars(pom: str = "pom.xml", name: str = "test-broker") -> Path:
         try:
             partial.replace(folder)
         except OSError:
-            # Another process, which fetched them at the same time, was faster.
+            # Another process that downloaded them at the same time was faster.
             shutil.rmtree(partial)
             if not folder.is_dir():
                 raise
@@ -181,14 +179,14 @@ def _answers(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    # For a person: a broker in a folder, until interrupted.
+    # For manual use: run a broker in a folder until interrupted.
     _folder = Path(sys.argv[1])
     _folder.mkdir(parents=True, exist_ok=True)
     _broker = Broker(_folder.absolute())
     _broker.start()
     print(_broker.address, _broker.locked_address, flush=True)
     _ends = {signal.SIGINT, signal.SIGTERM}
-    # Not before the broker was started, which would not hear them either.
+    # Not before the broker was started, because it would inherit the mask.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ends)
     signal.sigwait(_ends)
     _broker.stop()

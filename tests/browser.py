@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over pipes in its own protocol: no package is needed for that."""
+"""A headless Chromium, controlled over pipes by its own protocol, which needs no package."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 
 class Page:
-    """One page of a browser of its own.
+    """A page in a separate browser.
 
     Attributes
     ----------
     complaints
-        What the console says of errors, and exceptions nobody caught.
+        Errors on the console, and uncaught exceptions.
     requests
-        The addresses that were asked.
+        The requested addresses.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,7 +67,7 @@ class Page:
         self._orders.close()
 
     def order(self, method: str, **params: Any) -> dict[str, Any]:
-        """Order something, and return what comes of it."""
+        """Send a command, and return its result."""
         self._number += 1
         order = {"id": self._number, "method": method, "params": params}
         self._orders.write(
@@ -92,7 +92,7 @@ class Page:
         return given["result"].get("value")
 
     def until(self, expression: str, holds: Callable[[Any], bool] = bool, seconds: float = 60) -> Any:
-        """The value of an expression once it is as wanted; the page looks again with each of its frames."""
+        """The value of an expression once ``holds`` is true of it, checked by the page at each frame."""
         pause = "new Promise((done) => setTimeout(done, 50))"
         for _ in range(int(seconds / 0.05)):
             if holds(value := self.value(f"(() => {{ return {expression} }})()")):
@@ -101,7 +101,7 @@ class Page:
         raise AssertionError(f"{expression} is still {value!r}")
 
     def picture(self, path: Path, width: int, height: int, dark: bool, phone: bool = False) -> None:
-        """Draw the page at a size."""
+        """Take a screenshot of the page at a given size."""
         self.order(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -1,4 +1,4 @@
-"""What tests do with a broker: topics, records in, records out, and the program attached."""
+"""Helpers for tests with a broker: topics, records in and out, and the program attached."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tests.broker import Broker
 
 
 class Record(NamedTuple):
-    """What to put into a topic."""
+    """A record for a topic."""
 
     value: bytes | None
     partition: int = 0
     key: bytes | None = None
-    headers: list[tuple[str, bytes]] = []  # noqa: RUF012  # read only
+    headers: list[tuple[str, bytes]] = []  # noqa: RUF012  # never modified
     timestamp_ms: int | None = None
 
 
 class Running(subprocess.Popen[str]):
-    """A process that a failing test takes down with it."""
+    """A process that is killed when the test fails."""
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is not None:
@@ -41,12 +41,12 @@ class Running(subprocess.Popen[str]):
 
 
 class Cluster:
-    """A broker's address, and what tests do there; every test has topics and groups of its own."""
+    """A broker's address, and operations on it; every test has its own topics and groups."""
 
     def __init__(self, address: str, folder: Path, broker: Broker | None) -> None:
         self.address = address
         self.folder = folder
-        #: The broker itself, if it is ours to stop.
+        #: The broker itself, if the tests started it and may stop it.
         self.broker = broker
         self._name = uuid.uuid4().hex[:8]
 
@@ -55,11 +55,11 @@ class Cluster:
         return f"{what}-{self._name}"
 
     def topic(self, what: str, partitions: int = 1, **configs: str) -> str:
-        """Make a topic; unless asked to, it loses nothing, however old its records say they are."""
+        """Create a topic; by default its records never expire, whatever their timestamps."""
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         name = self.name(what)
         admin.create_topics([NewTopic(name, partitions, 1, topic_configs={"retention.ms": "-1"} | configs)])
-        # It is made, but whoever asks for a list of topics may see it a little later.
+        # It exists, but may appear in the list of topics a little later.
         while name not in admin.list_topics():
             time.sleep(0.01)
         admin.close()
@@ -74,7 +74,7 @@ class Cluster:
         admin.close()
 
     def recreate(self, topic: str, partitions: int = 1, pause: float = 0.0) -> None:
-        """Delete a topic, and make another of that name."""
+        """Delete a topic, and create another with the same name."""
         self.remove(topic)
         time.sleep(pause)
         admin = KafkaAdminClient(bootstrap_servers=self.address)
@@ -82,7 +82,7 @@ class Cluster:
         admin.close()
 
     def put(self, topic: str, records: Iterable[Record | dict[str, Any]]) -> None:
-        """Append records; dictionaries go as JSON to partition 0."""
+        """Append records; dicts are sent as JSON to partition 0."""
         producer = KafkaProducer(bootstrap_servers=self.address, linger_ms=20)
         for each in records:
             r = each if isinstance(each, Record) else Record(json.dumps(each).encode())
@@ -91,7 +91,7 @@ class Cluster:
         producer.close()
 
     def get(self, topic: str, partitions: int = 1, isolation: str = "read_committed") -> list[Any]:
-        """All records that a reader, by default one of committed records, sees now, by partition."""
+        """All records visible now, by partition; by default only committed ones."""
         consumer = KafkaConsumer(
             bootstrap_servers=self.address, isolation_level=isolation, auto_offset_reset="earliest"
         )
@@ -110,29 +110,29 @@ class Cluster:
         return [json.loads(record.value) for record in self.get(topic)]
 
     def members(self, group: str) -> list[str]:
-        """Named members of a group."""
+        """The static members of a group."""
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         described = admin.describe_groups([self.name(group)])[self.name(group)]
         admin.close()
         return [member["group_instance_id"] for member in described["members"]]
 
     def arguments(self, *given: str, group: str = "group") -> list[str]:
-        """The command line of an attachment, which keeps its peace on stdout."""
+        """The command line of an attachment that writes no rows to standard output."""
         quiet = [] if {"--predictions", "--output-topic"}.intersection(given) else ["--no-predictions"]
         return ["attach", "--brokers", self.address, "--group", self.name(group), *given, *quiet]
 
     def attach(self, *given: str, group: str = "group", code: int = 0, env: dict[str, str] | None = None,
                stdout: bool = False) -> str:  # fmt: skip
-        """Attach to the end; returns what was said."""
+        """Attach until the end of the topics; returns standard error."""
         return self.run(*self.arguments(*given, group=group), code=code, env=env, stdout=stdout)
 
     def pull(self, *given: str, code: int = 0) -> str:
-        """Pull a model; returns what was said."""
+        """Pull a model; returns standard error."""
         return self.run("pull", "--brokers", self.address, *given, code=code)
 
     def run(self, *arguments: str, code: int = 0, env: dict[str, str] | None = None,
             stdout: bool = False) -> str:  # fmt: skip
-        """Run the program to its end; returns what it said."""
+        """Run the program to its end; returns its output."""
         done = forked.run(arguments, b"", self.folder, env)
         said = done.stderr.decode()
         assert done.returncode == code, said
@@ -141,7 +141,7 @@ class Cluster:
         return done.stdout.decode() if stdout else said
 
     def start(self, *given: str, group: str = "group", script: str | None = None) -> Running:
-        """Start the program, or a script that ends up in it, and leave it running."""
+        """Start the program, or a script that runs it, and leave it running."""
         how = ["-m", "streamkarma"] if script is None else ["-c", script]
         return Running(
             [sys.executable, *how, *self.arguments(*given, group=group)],
@@ -149,24 +149,24 @@ class Cluster:
         )  # fmt: skip
 
     def learn(self, lines: Sequence[bytes], *given: str, model: str = "reference.karma") -> list[Any]:
-        """The same by the pipe: predictions and a model to compare with."""
+        """Learn the lines from a pipe, for predictions and a model to compare with."""
         done = forked.run(["learn", "--model", model, *given], b"\n".join(lines), self.folder)
         done.check_returncode()
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def state(self, model: str) -> Any:
-        """All that a model has learned, to the bit."""
+        """Everything that a model has learned, bit for bit."""
         header, arrays = streamkarma.load(self.folder / model).state()
         return header, {name: array.tobytes() for name, array in arrays.items()}
 
     def kept(self, model: str) -> dict[str, Any]:
-        """What is kept beside a model."""
+        """The run state saved with a model."""
         kept: dict[str, Any] = read(self.folder / model)[0]["run"]
         return kept
 
 
 def until(true: Callable[[], bool], process: Running, seconds: float = 60.0) -> None:
-    """Wait for something that a running process brings about."""
+    """Wait for an effect of a running process."""
     waited = 0.0
     while not true():
         try:
@@ -181,7 +181,7 @@ def until(true: Callable[[], bool], process: Running, seconds: float = 60.0) -> 
 
 
 def events(n: int, seed: int = 0, labelled: bool = True, first: int = 0) -> list[dict[str, Any]]:
-    """Events of five attributes, each there half of the time; ``first`` is the id of the first one."""
+    """Events with five attributes, each observed half of the time; ``first`` is the id of the first one."""
     rng = random.Random(seed)
     made = []
     for i in range(n):
@@ -198,11 +198,11 @@ def lines(records: list[dict[str, Any]]) -> list[bytes]:
 
 
 def spread(records: list[dict[str, Any]], partitions: int) -> list[Record]:
-    """Records over partitions, at random."""
+    """Distribute records over partitions at random."""
     rng = random.Random(1)
     return [Record(json.dumps(r).encode(), rng.randrange(partitions)) for r in records]
 
 
 def last(said: str) -> str:
-    """The last line of what was said."""
+    """The last line of an output."""
     return said.splitlines()[-1]

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Result(NamedTuple):
-    """What a run of the program left."""
+    """The result of a run of the program."""
 
     code: int
     rows: list[dict[str, Any]]
@@ -32,32 +32,33 @@ class Result(NamedTuple):
 
 Program = Callable[..., Result]
 
-# On a machine that is shared, time says nothing about a test. The same examples come in every run, so that
-# what fails is what was changed; `pytest --hypothesis-profile search` looks at others, and at more of them.
+# On a shared machine, the duration of a test is meaningless. The examples are the same in every run, so that
+# a failure is due to a change; `pytest --hypothesis-profile search` draws others, and more of them.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("search"), derandomize=True, max_examples=40)
 settings.load_profile("same")
 
 
-# Modules and tests are a million objects that stay: to look for garbage among them takes a fifth of the time.
+# Modules and tests are a million lasting objects, and collecting garbage among them takes a fifth of the
+# time.
 gc.set_threshold(50_000)
 
-#: Tests that have to be in one process, since they share what takes long to start and what some of them stop:
-#: those on Spark or a broker, by how the names of their files begin. Each process has its own broker. They
-#: wait more than they do, so there may be more of them than cores.
+#: Tests that must run in one process, since they share a broker or Spark, which are slow to start and which
+#: some of them stop, by the prefixes of their files. Each process has its own broker. They mostly wait, so
+#: there may be more processes than cores.
 _TOGETHER = {
     "stopped broker": ("tests/test_crashes", "tests/test_trouble", "tests/test_recreated"),
     "shared models": ("tests/test_share", "tests/test_group", "tests/test_metrics"),
     "spark": ("tests/test_spark_",),
     "broker": ("",),
 }
-#: The broker of this process, once there is one.
+#: The broker of this process, once it is started.
 _BROKER = pytest.StashKey[Broker]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run the whole in some processes; a part named on the command line is done sooner in one."""
+    """Run the whole suite in several processes; parts named on the command line are faster in one."""
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     worker = hasattr(config, "workerinput")
     if whole and not worker and not config.option.usepdb and config.option.numprocesses is None:
@@ -65,38 +66,38 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
+    """Start with the slowest tests."""
     places = {scope: place for place, scope in enumerate(_TOGETHER)}
     items.sort(key=lambda item: places.get(_scope(item.nodeid), len(places)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Stop a broker that nobody needs any more: even a broker that waits takes some of a core."""
+    """Stop a broker that is no longer needed, since even an idle broker uses some CPU."""
     own = item.config.stash.get(_BROKER, None)
     if own is not None and _scope(item.nodeid) not in _TOGETHER:
         own.stop()
 
 
 def pytest_collection_finish() -> None:
-    """Look for no garbage among what is there by now."""
+    """Exclude everything loaded so far from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 class Scheduling(LoadScopeScheduling):
-    """One process for all tests on a broker, and for those of a module that share something."""
+    """Runs all tests on a broker, and those of a module that share a resource, in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """Our own, since --dist=loadgroup of pytest-xdist 3.8 does nothing under pytest 9.2."""
+    """A custom scheduler, since --dist=loadgroup of pytest-xdist 3.8 has no effect with pytest 9.2."""
     return Scheduling(config, log)
 
 
 def _scope(nodeid: str) -> str:
-    """What a test has to be in one process with."""
+    """The name of the group of tests that must share a process."""
     path, *_, name = nodeid.partition("[")[0].split("::")
     if name in _tests_on_broker(path) or path.startswith(_TOGETHER["spark"]):
         return next(scope for scope, begins in _TOGETHER.items() if path.startswith(begins))
@@ -105,7 +106,7 @@ def _scope(nodeid: str) -> str:
 
 @cache
 def _tests_on_broker(path: str) -> set[str]:
-    """Names of the tests that begin with the cluster; who hands out the tests knows no more of them."""
+    """Names of the tests that take the cluster as their first argument; xdist knows only the names."""
     return set(re.findall(r"^def (\w+)\(\s*cluster: Cluster", _text(path), re.MULTILINE))
 
 
@@ -116,7 +117,7 @@ def _text(path: str) -> str:
 
 @pytest.fixture
 def streamkarma(tmp_path: Path) -> Program:
-    """Run the program in an empty folder; records or bytes go to its standard input."""
+    """Runs the program in an empty folder, with records or bytes on its standard input."""
 
     def run(
         *args: str, records: Any = (), text: bytes | None = None, env: dict[str, str] | None = None
@@ -134,7 +135,7 @@ def streamkarma(tmp_path: Path) -> Program:
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Broker | str]:
-    """A broker of our own, or the address in STREAMKARMA_TEST_KAFKA."""
+    """A new broker, or the address in STREAMKARMA_TEST_KAFKA."""
     if address := os.environ.get("STREAMKARMA_TEST_KAFKA"):
         yield address
         return
@@ -152,7 +153,7 @@ def broker(
 
 @pytest.fixture
 def cluster(broker: Broker | str, tmp_path: Path) -> Cluster:
-    """The broker with topics and groups of the test's own."""
+    """The broker, with separate topics and groups for the test."""
     if isinstance(broker, str):
         return Cluster(broker, tmp_path, None)
     broker.start()
@@ -161,8 +162,8 @@ def cluster(broker: Broker | str, tmp_path: Path) -> Cluster:
 
 @pytest.fixture
 def own_broker(broker: Broker | str) -> Broker:
-    """The broker, for tests that stop it or use its locked door."""
+    """The broker, for tests that stop it or use its listener with a password."""
     if isinstance(broker, str):
-        pytest.skip("STREAMKARMA_TEST_KAFKA names a broker that is not ours to stop; unset it")
+        pytest.skip("the broker in STREAMKARMA_TEST_KAFKA must not be stopped; unset it")
     broker.start()
     return broker

@@ -1,4 +1,4 @@
-"""What the encoder makes of records."""
+"""Helpers for tests of the encoder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def encoder(max_attributes: int = 100, max_coordinates: int = 100, max_name_byte
 
 
 def encoded(by: Encoder, records: Sequence[Any], learned: Sequence[bool] | bool = True) -> Block:
-    """The records as learners see them."""
+    """The records as encoded for learners."""
     marks = [learned] * len(records) if isinstance(learned, bool) else list(learned)
     events = Encoded()
     by.read_dicts(list(records), marks, events)
@@ -31,6 +31,6 @@ def restored(by: Encoder, into: Encoder) -> Encoder:
 
 
 def items(by: Encoder, record: Any, learned: bool = True) -> list[tuple[int, float]]:
-    """Coordinates and values of one record, the constant apart."""
+    """Coordinates and values of one record, without the constant."""
     block = encoded(by, [record], learned)
     return list(zip(block.coordinates.tolist()[1:], block.values.tolist()[1:], strict=True))

@@ -1,7 +1,7 @@
-"""Runs of the program, forked from a process that has imported its libraries: a short run does little else.
+"""Runs the program, forked from a process that has imported its libraries, which dominate short runs.
 
-Each run is a process of its own, with its own arguments, folder, environment and streams, and imports this
-package afresh. Where Python's own start matters, tests start Python.
+Each run is a separate process with its own arguments, folder, environment and streams, and imports this
+package anew. Tests for which Python's own start matters start Python.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-#: What most runs import.
+#: The libraries that most runs import.
 _LIBRARIES = ["click", "concurrent.futures", "kafka.admin", "numpy", "orjson", "river.base", "tests.forked"]
 #: Seconds after which a run is killed.
 _PATIENCE = 120
@@ -28,9 +28,9 @@ _PATIENCE = 120
 def run(
     arguments: Sequence[str], given: bytes, folder: Path, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the program with bytes on its standard input, to its end.
+    """Run the program to its end, with bytes on its standard input.
 
-    With an environment of its own it starts as programs do: some variables are for Python's own start.
+    With a different environment a new Python is started, because some variables affect its start.
     """
     if env is not None or "forkserver" not in multiprocessing.get_all_start_methods():
         command = [sys.executable, "-m", "streamkarma", *arguments]
@@ -70,7 +70,7 @@ def _program(
     for number, stream in enumerate(said, start=1):
         with stream.open("wb") as file:
             os.dup2(file.fileno(), number)
-    # What was made of them when the server began is closed, or is for another stream.
+    # The objects from the start of the server are closed, or belong to other streams.
     sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     os.environ.clear()

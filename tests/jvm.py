@@ -1,7 +1,7 @@
-"""Java for the tests: options of what lives for minutes, and archives of the classes that it begins with.
+"""Java for the tests: options for short-lived processes, and archives of the classes they load first.
 
-A broker and Spark spend a third of their start on reading classes. An archive (class data sharing) has them
-ready. It is made once, and kept in the user's cache folder; Java passes over one that does not fit.
+A broker and Spark spend a third of their start on loading classes, which an archive (class data sharing)
+avoids. It is created once in the user's cache folder; Java ignores an archive that does not match.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 from hashlib import sha256
 from pathlib import Path
 
-#: What lives for minutes is not worth compiling well, nor verifying, nor looking for its garbage in parallel.
+#: Optimised compilation, verification and parallel garbage collection do not pay off within minutes.
 BRIEF = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -21,7 +21,7 @@ BRIEF = (
 
 
 def cache() -> Path:
-    """The folder of what tests keep from run to run."""
+    """The folder for what tests keep between runs."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "streamkarma"
 
 
@@ -31,9 +31,9 @@ class Archive:
     Parameters
     ----------
     name
-        What the program is called.
+        The name of the program.
     version
-        Tells it from the same program with other classes.
+        Distinguishes it from the same program with other classes.
     """
 
     def __init__(self, name: str, version: str) -> None:
@@ -44,16 +44,16 @@ class Archive:
 
     @property
     def used(self) -> list[str]:
-        """Options that have Java use it, if it is there."""
+        """Options for Java to use the archive, if it exists."""
         return [f"-XX:SharedArchiveFile={self._path}"] if self._path.exists() else []
 
     @property
     def made(self) -> list[str]:
-        """Options that have Java make it when the program ends in order."""
+        """Options for Java to create the archive when the program exits normally."""
         return [f"-XX:ArchiveClassesAtExit={self._partial}"]
 
     def keep(self) -> None:
-        """Keep what a program has made that has ended by now."""
-        # Renamed when whole; another process may have been faster.
+        """Keep the archive of a program that has ended."""
+        # Renamed when complete; another process may have been faster.
         if self._partial.exists():
             self._partial.replace(self._path)

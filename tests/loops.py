@@ -1,4 +1,4 @@
-"""A loop whose rows and dead letters are kept in lists, and runs over files."""
+"""A loop that collects rows and dead letters in lists, and runs over files."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from streamkarma.runtime.task import TaskModel
 
 
 class Kept(NamedTuple):
-    """A loop, and what it has put out."""
+    """A loop, and its output."""
 
     loop: Loop
     rows: list[dict[str, Any]]
     dead: list[dict[str, Any]]
 
     def feed(self, lines: list[bytes], first: int = 1) -> None:
-        """Feed lines, the first with this number."""
+        """Feed lines, numbered from ``first``."""
         self.loop.feed(records_of(lines, first))
 
 
 def records_of(lines: list[bytes], first: int = 1) -> Records:
-    """Lines as they come from a file, the first with this number."""
+    """Lines as read from a file, numbered from ``first``."""
     return Lines(first, len(lines), b"".join(line + b"\n" for line in lines)).records()
 
 
@@ -57,7 +57,7 @@ def kept(
 def run_of(
     input: str = "-", *, resume: bool = False, max_record_bytes: int = MAX_RECORD_BYTES, **plan: Any
 ) -> Run:
-    """A run over JSON lines, as the command line makes it."""
+    """A run over JSON lines, as made by the command line."""
     prefetch = plan.get("workers", 1) > 1
     source = JsonLinesSource(input, resume=resume, max_record_bytes=max_record_bytes, prefetch=prefetch)
     return Run(Plan(**plan), source)

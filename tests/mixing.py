@@ -1,4 +1,4 @@
-"""Mixing experts as it is defined, event by event, for tests to hold the engine to."""
+"""The mixture of experts by its definition, event by event: a reference for tests of the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.reference import Array
 from tests.test_support import block_of
 
 LIMIT = np.log(1e6 - 1)
-#: Weight that moves to all members alike with every event.
+#: The fixed share: weight that is redistributed equally to all members with every event.
 SHARE = 1e-3
 
 
@@ -31,7 +31,7 @@ def softmax(logits: Array) -> Array:
 
 
 class Newton:
-    """The online Newton steps as they are defined, by the inverse of the covariance."""
+    """Online Newton steps by their definition, with the inverse of the covariance."""
 
     def __init__(self, start: Array, loose: float | Array, first: float | Array | None = None) -> None:
         self.at, self.loose = np.array(start, float), loose
@@ -43,7 +43,7 @@ class Newton:
         self.covariance += drift * (self.loose * np.eye(len(x)) - self.covariance)
 
     def step_logit(self, x: Array, slope: float, weight: float, drift: float = 1e-5) -> None:
-        """A step of the log loss of a logit; where that is grossly wrong, to the end of the implicit step."""
+        """A step of the log loss of a logit; an implicit step if the logit is far off."""
         miss, variance = abs(slope), weight * x @ self.covariance @ x
         if miss > 0.5:
             odds = np.log((1 - miss) / miss)
@@ -58,7 +58,7 @@ class Newton:
 
 
 def moved(chances: Array, weight: float = 1.0) -> float:
-    """What share moves after an event of which the mixture gave its classes these chances."""
+    """The share that is redistributed after an event with these predicted probabilities."""
     bits = -np.sum(chances * np.log2(chances))
     return float(SHARE * np.clip(bits, 0.01, 1) * min(weight, 1))
 
@@ -69,7 +69,7 @@ def share(shares: Array, likelihoods: Array, given: float = SHARE, weight: float
 
 
 class Completeness:
-    """How much the blend counts by how many values an event has, and how little it leaves open."""
+    """The correction of the blend for how many values an event has, and how certain they make it."""
 
     def __init__(self) -> None:
         self.means, self.variances, self.adjusting = np.zeros(2), np.zeros(2), Newton(np.zeros(4), 0.1)
@@ -81,7 +81,7 @@ class Completeness:
         )
 
     def adjusted(self, said: float, away: Array) -> tuple[float, float]:
-        """What is said, and the factor in it."""
+        """The adjusted log-odds, and the factor applied."""
         stretch = max(1 + self.adjusting.at[2:] @ away / 4, 0.1)
         return self.adjusting.at[:2] @ away + stretch * said, stretch
 
@@ -96,7 +96,7 @@ class Completeness:
 
 
 class Relevance:
-    """What an event leaves open, by what attributes contribute to what is said; the same to the last bit."""
+    """What missing values leave open, by the attributes' contributions; exact to the last bit."""
 
     def __init__(self) -> None:
         self.said, self.total = [0.0, 0], 0.0
@@ -127,7 +127,7 @@ class Relevance:
 def mixed_by(
     mixing: Aggregator, scores: Array, rows: Sequence[Any], labels: Array, relevance: Relevance | None
 ) -> tuple[Array, Array]:
-    """What the mixing makes of scores of rows, event by event; of two classes with what they leave open."""
+    """The engine's mixture of scores, event by event; for two classes with what events leave open."""
     found = []
     for t, label in enumerate(labels):
         event = block_of(rows[t : t + 1])
@@ -141,9 +141,9 @@ def mixed_by(
 
 
 def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -> tuple[Array, Array, Array]:
-    """The chances of +1 in a mixture of two classes, before each event is learned.
+    """The probability of +1 in a mixture for two classes, before each event is learned.
 
-    With those that each member gave to what came true, and the members' shares afterwards.
+    Also the probabilities that each member gave to the true class, and the members' shares afterwards.
     """
     experts = len(scores)
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
@@ -181,7 +181,7 @@ def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -
 
 
 def several_classes(scores: Array, labels: Array) -> Array:
-    """The same for several: shape (T, C)."""
+    """The same for several classes: shape (T, C)."""
     experts, _, classes = scores.shape
     squares, shares = np.ones(experts), np.full(experts + 1, 1 / (experts + 1))
     own, blend = (
@@ -217,7 +217,7 @@ def several_classes(scores: Array, labels: Array) -> Array:
 
 
 def numbers(scores: Array, targets: Array, observed: Array) -> Array:
-    """The mean of a mixture for a regression, before each event is learned."""
+    """The mean of a mixture in regression, before each event is learned."""
     experts, square = len(scores), 1.0
     shares, squared_scale = np.full(experts + 1, 1 / (experts + 1)), 1.0
     own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]

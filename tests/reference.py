@@ -1,4 +1,4 @@
-"""KARMA as the paper writes it, every example kept: slow, plain, and what the rest is held to."""
+"""KARMA as in the paper, keeping every example: slow and plain, the reference for the tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def kernel(x: Array, z: Array, gamma: int) -> float:
-    """k_gamma of two rows with NaN for what is missing, by the definition of G."""
+    """k_gamma of two rows with NaN for missing values, by the definition of G."""
     both = ~np.isnan(x) & ~np.isnan(z)
     n = int(both.sum())
     return float(sum(n**level for level in range(gamma)) * (x[both] @ z[both]))
@@ -30,7 +30,7 @@ def algorithm_1(rows: Array, labels: Any, gamma: int, normalize: bool, rho: floa
     for t, x in enumerate(rows):
         k = np.array([kernel(rows[i], x, gamma) / (norms[i] * norms[t]) for i in range(t)])
         f = alphas[:t].T @ k if t else np.zeros(classes)
-        # The averaged predictor is of v_1 … v_t: the one that stands has met no event yet.
+        # The averaged predictor covers v_1 … v_t, before event t is learned.
         scores.append(total[:t].T @ k / t if average and t else f)
         total += alphas
         step = eta if eta is not None else 1.0 / (rho * (t + 1))
@@ -41,7 +41,7 @@ def algorithm_1(rows: Array, labels: Any, gamma: int, normalize: bool, rho: floa
 
 
 def explicit_features(x: Array, gamma: int) -> Array:
-    """phi_gamma: one coordinate x_k per sequence of fewer than gamma observed attributes."""
+    """phi_gamma: a coordinate x_k for each sequence of fewer than gamma observed attributes."""
     observed = (~np.isnan(x)).astype(float)
     values = np.nan_to_num(x)
     features = [values]
@@ -53,7 +53,7 @@ def explicit_features(x: Array, gamma: int) -> Array:
 
 
 def stream(seed: int, events: int, attributes: int, patterns: int | None = None) -> Array:
-    """Random rows with about half missing, of a given number of observed sets if wanted."""
+    """Random rows with about half of the values missing, optionally with a given number of patterns."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((events, attributes))
     masks = rng.random((patterns or events, attributes)) < 0.5
@@ -64,7 +64,7 @@ def stream(seed: int, events: int, attributes: int, patterns: int | None = None)
 
 
 def loss_and_slope(code: int, f: float, y: float) -> tuple[float, float]:
-    """The loss of one score by the table in ``core.loss``, and its derivative."""
+    """The loss of a score by the table in ``core.loss``, and its derivative."""
     lack, off = 1.0 - y * f, f - y
     if code == HINGE:
         return (lack, -y) if lack > 0 else (0.0, 0.0)
@@ -82,7 +82,7 @@ def loss_and_slope(code: int, f: float, y: float) -> tuple[float, float]:
 
 
 def multiclass_loss_and_slopes(code: int, scores: Array, label: int, slopes: Array) -> float:
-    """The same for one score per class; ``slopes`` receives the derivative in each of them."""
+    """The same for one score per class; ``slopes`` receives the derivatives."""
     one = np.eye(len(scores))
     if code == LOGISTIC:
         total = np.logaddexp.reduce(scores)

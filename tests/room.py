@@ -1,4 +1,4 @@
-"""Which names make room for others, in a few lines: the reference for the tests of the encoder."""
+"""The eviction of names, in a few lines: the reference for tests of the encoder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ Entry = tuple[str, str | None]
 
 
 class Reference:
-    """Coordinates of numbers and few categories, at most ``most`` with the constant; all events are learned.
+    """Coordinates of numbers and a few categories, at most ``most``; all events are learned.
 
     Attributes
     ----------
     places
-        Which name and category a coordinate has; None if it is free.
+        The name and category of each coordinate; None if it is free.
     gone
-        What was given up for the event that came last.
+        The coordinates evicted for the last event.
     """
 
     def __init__(self, most: int) -> None:
@@ -47,15 +47,15 @@ class Reference:
         return sum(place is not None for place in self.places)
 
     def _give_up(self, kept: list[Entry]) -> None:
-        """The sixteenth with the most events since they were there, by the root of how often they were."""
+        """Evict the sixteenth with the largest age in events, divided by the root of the number of uses."""
 
         def order(at: int) -> tuple[float, int]:
-            last, count = self.uses[self.places[at]]  # type: ignore[index]  # a place that is taken has a name
+            last, count = self.uses[self.places[at]]
             return -(self.now - last) / math.sqrt(count), at
 
         others = [at for at, entry in enumerate(self.places) if at and entry and entry not in kept]
         for at in sorted(others, key=order)[: max(1, self.most // 16)]:
-            del self.uses[self.places[at]]  # type: ignore[arg-type]  # a place that is taken has a name
+            del self.uses[self.places[at]]
             self.places[at] = None
             self.gone.append(at)
             self.evicted += 1

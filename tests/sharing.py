@@ -1,38 +1,38 @@
-"""What tests see of models that are shared in a topic."""
+"""Helpers for tests of models shared in a topic."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from streamkarma.connectors.kafka.shared_models import Shelf, Snapshot
+from streamkarma.connectors.kafka.shared_models import Snapshot, TopicModels
 from streamkarma.estimators.persistence import from_bytes
 from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, lines
 
 
-def shelf_of(cluster: Cluster, share: str, partitions: int = 1) -> Shelf:
-    """The models in a topic, as a reader of committed records has them now."""
-    shelf = Shelf()
+def models_of_topic(cluster: Cluster, share: str, partitions: int = 1) -> TopicModels:
+    """The models currently in a topic, as seen by a reader of committed records."""
+    stored = TopicModels()
     for record in cluster.get(share, partitions):
-        shelf.take(record.key, record.value)
-    return shelf
+        stored.take(record.key, record.value)
+    return stored
 
 
 def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, Snapshot]:
     """The newest model of each partition, unpacked."""
-    shelf = shelf_of(cluster, share, partitions)
-    base = shelf.base()
+    stored = models_of_topic(cluster, share, partitions)
+    base = stored.base()
     assert base is not None
     packing, found = Packing(base.content), {}
-    for name in shelf.names(base.epoch):
-        newest = shelf.models(name, base.epoch)[0]
+    for name in stored.names(base.epoch):
+        newest = stored.models(name, base.epoch)[0]
         found[name] = newest._replace(content=packing.unpack(newest.content, name))
     return found
 
 
 def state_of(content: bytes) -> Any:
-    """All that a model has learned, to the bit."""
+    """Everything that a model has learned, bit for bit."""
     header, arrays = from_bytes(content, "a model")[0].state()
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
@@ -40,7 +40,7 @@ def state_of(content: bytes) -> Any:
 def check_partitions(
     cluster: Cluster, share: str, source: str, given: dict[int, list[dict[str, Any]]], *learning: str
 ) -> None:
-    """Each partition's model is what learning the partition alone makes, up to its offset."""
+    """Check that each partition's model equals one that learned only this partition, up to its offset."""
     found = snapshots(cluster, share)
     assert sorted(found) == sorted(f"{source}/{number}" for number in given)
     for number, records in given.items():

@@ -1,4 +1,4 @@
-"""Spark for the tests: real executors on this machine, which a test can have killed."""
+"""Spark for the tests: real executors on this machine, which tests can kill."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.jvm import BRIEF, Archive
 
 HERE = Path(__file__).parent
 MASTER = "local-cluster[2,1,1024]"
-#: py4j leaves it to Python to close its sockets.
+#: py4j leaves its sockets to Python's garbage collector.
 untidy = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-#: What keeps to itself.
+#: Settings that keep Spark on this machine.
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -34,7 +34,7 @@ _SETTINGS = {
     "spark.task.maxFailures": "4",
     "spark.network.timeout": "120s",
 }
-#: A job that is as those of the tests; Java has ended when it has.
+#: A job like those of the tests, for the archive of classes; Java exits with it.
 _JOB = """
 import sys
 import pyspark
@@ -52,11 +52,11 @@ gateway.proc.wait()
 
 
 def check_spark() -> None:
-    """Skip what needs Spark where there is none, unless STREAMKARMA_TEST_SPARK_REQUIRED is set."""
+    """Skip tests that need Spark if it is missing, unless STREAMKARMA_TEST_SPARK_REQUIRED is set."""
     problem = None if shutil.which("java") else "there is no Java"
     try:
-        import pyarrow  # noqa: F401  # whether it is there
-        import pyspark  # noqa: F401  # as well
+        import pyarrow  # noqa: F401  # only to see whether it is installed
+        import pyspark  # noqa: F401  # likewise
     except ImportError as error:
         problem = str(error)
     if problem is not None:
@@ -67,7 +67,7 @@ def check_spark() -> None:
 
 @cache
 def settings() -> dict[str, str]:
-    """What makes a start faster, and keeps to itself."""
+    """Settings for a fast start that keep Spark on this machine."""
     import pyspark
 
     archive = Archive("test-spark", f"{pyspark.__file__} {pyspark.__version__}")
@@ -82,25 +82,25 @@ def settings() -> dict[str, str]:
 
 
 def kafka_jars() -> str:
-    """What Spark reads Kafka with, as a setting."""
+    """The setting with the jars for reading Kafka."""
     return ",".join(sorted(map(str, jars("spark-kafka.xml", "test-spark-kafka").glob("*.jar"))))
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The variables of processes that may be killed at the places that ``folder / "kills"`` names."""
+    """Environment of processes that may be killed at the points named in ``folder / "kills"``."""
     (folder / "kills").mkdir(exist_ok=True)
     path = [str(HERE / "kills"), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     return {
         "PYTHONPATH": os.pathsep.join(filter(None, path)),
         "STREAMKARMA_TEST_KILLS": str(folder / "kills"),
-        # Else it is in the folder that Spark is installed in.
+        # The default is in Spark's installation folder.
         "SPARK_WORKER_DIR": str(folder / "workers"),
     }
 
 
 @contextmanager
 def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
-    """A session whose executors are killed at the places that ``folder / "kills"`` names."""
+    """A session whose executors are killed at the points named in ``folder / "kills"``."""
     from streamkarma.spark.session import started
 
     with pytest.MonkeyPatch.context() as patch:
@@ -108,6 +108,7 @@ def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
             patch.setenv(name, value)
         patch.chdir(folder)
         with warnings.catch_warnings():
+            # As in ``untidy``, for fixtures that outlive a test.
             warnings.simplefilter("ignore", ResourceWarning)
             with started("tests", master, {**settings(), **more}) as spark:
                 yield spark

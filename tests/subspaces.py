@@ -1,4 +1,4 @@
-"""Streams close to a subspace, and models of it, for the tests."""
+"""Streams close to a subspace, and models of them, for the tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.reference import Array
 
 FORMS = {"pairs": 64, "factor": 1}
 
-#: Places in the array "clock" of a state: events learned, at how many the completion is next brought up to
-#: date, what an event of weight 1 adds to the counts, and the variance of the noise.
+#: Indices in the array "clock" of a state: events learned, the number of events at which the completion is
+#: next updated, what an event of weight 1 adds to the counts, and the variance of the noise.
 EVENTS, DUE, GROWTH, NOISE = range(4)
 
 
 def block_of(rows: Array) -> Block:
-    """The constant, then rows with NaN for what is missing: column j on coordinate j + 1."""
+    """The constant, then rows with NaN for missing values: column j is coordinate j + 1."""
     rows = np.column_stack([np.ones(len(rows)), rows])
     there = ~np.isnan(rows)
     starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
@@ -27,7 +27,7 @@ def block_of(rows: Array) -> Block:
 
 
 def categorical_block(columns: Array) -> tuple[Block, int]:
-    """Two attributes of categories 0, 1, … or NaN; the coordinates needed, the constant's included."""
+    """Two attributes with categories 0, 1, … or NaN, and the number of coordinates with the constant."""
     levels = int(np.nanmax(columns)) + 1
     starts, items = [0], []
     for row in columns:
@@ -46,19 +46,19 @@ def model_of(classes: int = 1, **changes: Any) -> Subspace:
 
 
 def completion_of(model: Subspace) -> Completion:
-    """What completes the events of a model."""
+    """The completion of a model."""
     completion = Completion(model.settings)
     completion.engine.restore(model.arrays(), 1 << 31, 1 << 31)
     return completion
 
 
 def is_factor(model: Subspace) -> bool:
-    """Whether a factor stands for pairs."""
+    """Whether a factor replaces pairwise moments."""
     return model.summary()["rank"] is not None
 
 
 def due(events: int) -> int:
-    """After how many events, that many or more, a completion that forgets nothing is up to date."""
+    """The next number of events at which a completion without forgetting is up to date."""
     count = 10
     while count < events:
         count += max(10, count // 10)
@@ -66,7 +66,7 @@ def due(events: int) -> int:
 
 
 def low_rank(seed: int, events: int, columns: int, rank: int, observed: float = 0.5) -> tuple[Array, Array]:
-    """Complete vectors of a random subspace, and the same with values missing at random."""
+    """Complete vectors from a random subspace, and the same with values missing at random."""
     rng = np.random.default_rng(seed)
     basis = rng.standard_normal((columns, rank))
     full = rng.standard_normal((events, rank)) @ (basis / np.linalg.norm(basis, axis=1)[:, None]).T
@@ -78,7 +78,7 @@ def signs(full: Array, seed: int = 0) -> Array:
 
 
 def error(model: Completion, rows: Array, full: Array) -> float:
-    """Root mean square of the completion where it is missing, in units of that of the data."""
+    """Root mean square error of the completed values, relative to that of the data."""
     missing = np.isnan(rows)
     away = model.completed(block_of(rows), full.shape[1] + 1)[:, 1:] - full
     return float(np.sqrt((away[missing] ** 2).mean() / (full**2).mean()))

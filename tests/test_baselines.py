@@ -64,7 +64,7 @@ def expected(estimator: Any) -> dict[str, str]:
     return {"check_sample_weight_equivalence_on_dense_data": reasons[0]} if reasons else {}
 
 
-@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings, which are not what they are about
+@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_scikit_learns_checks(name: str) -> None:
     estimator = made(name)

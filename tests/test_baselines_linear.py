@@ -79,7 +79,7 @@ class TestLinearSVM:
             hinge_objective(Z, y, C, found.w, found.b), rel=1e-6, abs=1e-9
         )
         with warnings.catch_warnings():
-            # That libsvm does not come to an end here is why there is a solver of our own.
+            # libsvm does not converge here, which is why the package has its own solver.
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine = SVC(kernel="linear", C=C, tol=1e-6, max_iter=100_000).fit(Z, y)
         libsvms = hinge_objective(Z, y, C, machine.coef_[0], float(machine.intercept_[0]))

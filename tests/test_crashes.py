@@ -83,12 +83,12 @@ def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, be
 #: What was answered is read again without every other record, as if these had been compacted away.
 COMPACTED = """
 from streamkarma.connectors.kafka import replay
-original = replay.read_stretches
+original = replay.read_ranges
 def holey(*arguments):
     for partition, records in original(*arguments):
         if left := [record for record in records if record.offset % 2]:
             yield partition, left
-replay.read_stretches = holey
+replay.read_ranges = holey
 from streamkarma.cli import main
 main()
 """

@@ -361,7 +361,7 @@ def test_names_of_several_types_are_told_apart(learner: str) -> None:
     model, draw = LEARNERS[learner][0](), np.random.default_rng(2)
     for _ in range(60):
         x = {name: float(draw.normal()) for name in (1, "1", 2.5, "2.5")}
-        model.learn_one(x, x[1] > x["1"])  # type: ignore[index]
+        model.learn_one(x, x[1] > x["1"])
     explained = model.explain_one({1: 0.5, "1": -0.5, 2.5: 1.0}, missing=True)
     assert set(explained.contributions) == {1, "1", 2.5}
     assert list(explained.missing) == ["2.5"]

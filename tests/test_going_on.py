@@ -33,7 +33,7 @@ def test_another_model_goes_on() -> None:
     loop = Loop(task_model("abc"), Fields(), True, Output(), True, 1)
     loop.feed(records("abcabc"))
     before = loop.evaluator.result()
-    loop.go_on_with(task_model("cadb"))
+    loop.continue_with(task_model("cadb"))
     after = loop.evaluator.result()
     assert after == pytest.approx(before)
     loop.number_from(101)

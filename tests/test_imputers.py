@@ -36,7 +36,7 @@ VALUES = {
 Y = [0, 0, 1, 1, 1, 0]
 
 
-@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings, which are not what they are about
+@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose
 @each
 def test_scikit_learns_checks(imputer: Any) -> None:
     found = check_estimator(imputer, on_skip=None, on_fail=None)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka import TopicPartition
 
-from streamkarma.connectors.kafka.journal import ENOUGH, Journal, Stretch, sibling, stretches
+from streamkarma.connectors.kafka.journal import ENOUGH, Journal, OffsetRange, offset_ranges, sibling
 from streamkarma.connectors.kafka.replay import owed
 from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
@@ -39,7 +39,7 @@ def test_what_is_written_is_read(steps: list[tuple[TopicPartition, int]], start:
     text = journal.text()
     # Never more than a broker takes, however it was filled.
     assert len(text) <= ENOUGH + 100 < 4096
-    order = [(s.partition, offset) for s in stretches(text) for offset in (s.begin, s.end)]
+    order = [(s.partition, offset) for s in offset_ranges(text) for offset in (s.begin, s.end)]
     position: dict[TopicPartition, int] = {}
     expected: list[tuple[TopicPartition, int]] = []
     for partition, span in held:
@@ -57,7 +57,7 @@ def test_what_is_written_is_read(steps: list[tuple[TopicPartition, int]], start:
 )
 def test_what_is_no_journal(text: str) -> None:
     with pytest.raises(ValueError, match="not a journal"):
-        stretches(text)
+        offset_ranges(text)
 
 
 def test_what_is_owed() -> None:
@@ -65,15 +65,18 @@ def test_what_is_owed() -> None:
     journal = Journal()
     for partition, begin, end in ((a, 5, 8), (b, 2, 4), (a, 8, 9)):
         journal.add(partition, begin, end)
-    runs = [Stretch(a, 5, 8), Stretch(b, 2, 4), Stretch(a, 8, 9)]
+    runs = [OffsetRange(a, 5, 8), OffsetRange(b, 2, 4), OffsetRange(a, 8, 9)]
     # The model is where the journal begins.
     assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 4}) == (runs, True)
     # It is where it ends: saved in time.
     assert owed({a: 9, b: 4}, journal.text(), {a: 9, b: 4}) == ([], True)
     # It is older than both: no order but that of the partitions.
-    assert owed({a: 3, b: 2}, journal.text(), {a: 9, b: 4}) == ([Stretch(a, 3, 9), Stretch(b, 2, 4)], False)
+    assert owed({a: 3, b: 2}, journal.text(), {a: 9, b: 4}) == (
+        [OffsetRange(a, 3, 9), OffsetRange(b, 2, 4)],
+        False,
+    )
     # The journal goes on from there, but not in every partition: an older copy again.
-    assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 7}) == ([Stretch(b, 4, 7), *runs], False)
+    assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 7}) == ([OffsetRange(b, 4, 7), *runs], False)
     # It is new: nothing of it was answered.
     assert owed({}, journal.text(), {a: 9, b: 4}) == ([], True)
     # What another process has committed is not for this one to learn.

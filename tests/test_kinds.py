@@ -85,7 +85,7 @@ def test_a_model_resumes_with_what_came_once(tmp_path: Any) -> None:
     for n, (x, y) in enumerate(events):
         if n == 150:
             save(resumed, tmp_path / "m.karma")
-            resumed = load(tmp_path / "m.karma")  # type: ignore[assignment]  # it is of the kind that was saved
+            resumed = load(tmp_path / "m.karma")
         whole.learn_one(x, y)
         resumed.learn_one(x, y)
     assert resumed.vocabulary.entries() == whole.vocabulary.entries()

@@ -290,7 +290,7 @@ def test_sgd_is_karma_without_a_budget(task: str, said: dict[str, Any]) -> None:
     explicit, karma = ExplicitKARMAClassifier, KARMAClassifier
     losses = ("hinge", "logistic", "squared_hinge")
     if task == "regression":
-        explicit, karma = ExplicitKARMARegressor, KARMARegressor  # type: ignore[assignment]  # of another kind
+        explicit, karma = ExplicitKARMARegressor, KARMARegressor
         losses = ("squared", "absolute", "huber")
     stream = events(task, 150)
     for loss in losses:

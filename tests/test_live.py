@@ -259,9 +259,9 @@ class TestTrouble:
 
     def test_its_width_is_asked_of_itself(self) -> None:
         assert live._columns_of(Terminal()) == 80
-        # Windows has none of the three, and no terminal of this kind.
-        pty = pytest.importorskip("pty")
-        fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
+        pty = pytest.importorskip("pty", reason="not on Windows")
+        fcntl = pytest.importorskip("fcntl", reason="not on Windows")
+        termios = pytest.importorskip("termios", reason="not on Windows")
         leader, follower = pty.openpty()
         with open(leader, "rb"), open(follower, "w") as stream:
             assert live._columns_of(stream) == 80  # one that does not know
@@ -270,7 +270,7 @@ class TestTrouble:
 
 
 def test_a_run_with_a_table_comes_to_its_end_where_reports_are_due(tmp_path: Path) -> None:
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason="not on Windows")
     events, rows = tmp_path / "events.jsonl", tmp_path / "rows.jsonl"
     events.write_text("".join(json.dumps({"x": k % 7, "y": k % 2}) + "\n" for k in range(100)))
     command = [sys.executable, "-m", "streamkarma", "learn", events, "--learner", "explicit"]

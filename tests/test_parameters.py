@@ -141,8 +141,8 @@ def test_the_form_of_a_parameter_does_not_show(learner: str, name: str) -> None:
 def test_what_a_user_passed_stays_as_it_is() -> None:
     given = {"sentinel": {"a": -1}, "class_weight": {True: 10}, "kinds": {"b": "category"}, "na": {"-"}}
     before = copy.deepcopy(given)
-    model = KARMAClassifier(**given)  # type: ignore[arg-type]  # these are of several types
-    model.kinds["c"] = "category"  # type: ignore[index]
+    model = KARMAClassifier(**given)
+    model.kinds["c"] = "category"
     assert given == before
 
 
@@ -198,10 +198,10 @@ def test_a_tracker_takes_a_list_of_names_and_says_what_it_does_not_take() -> Non
     assert RegretTracker(baselines="mean, zero").baselines == ["mean", "zero"]
     for wrong in ("meen", ["mean", "tree"], [], "", [3], None, 10**400, {}):
         with pytest.raises(UsageError, match="^baselines [^\n]*there are all, fast, none, "):
-            RegretTracker(baselines=wrong)  # type: ignore[arg-type]
+            RegretTracker(baselines=wrong)
     for name in ("task", "loss", "memory", "seconds", "seed", "scale"):
         with pytest.raises(UsageError, match=f"^{name} [^\n]{{0,200}}$"):
-            RegretTracker(**{name: -(10**400)})  # type: ignore[arg-type]
+            RegretTracker(**{name: -(10**400)})
 
 
 @pytest.mark.parametrize("weight", [-(10**400), LogisticRegression(), ["heavy"] * 100])
@@ -224,7 +224,7 @@ def test_a_range_takes_the_numbers_of_numpy() -> None:
 
 
 def test_words_and_constants_are_those_of_the_core() -> None:
-    assert set(UPDATES) == set(LEARNING["update"].kind)  # type: ignore[arg-type]  # this one has a tuple of choices
+    assert set(UPDATES) == set(LEARNING["update"].kind)
     assert LEARNING["pruning"].kind == PRUNING
     assert all(name in LEARNING["loss"].help for name in {**CLASSIFICATION, **REGRESSION})
     assert LEARNING["regularity"].default_text == str(DEFAULT_REGULARITY)

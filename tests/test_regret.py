@@ -488,8 +488,8 @@ class FitHere:
     ) -> None:
         answers: list[dict[str, Any]] = []
         with warnings.catch_warnings():
+            # As in a worker, which reads the request after its length.
             warnings.simplefilter("ignore")
-            # Behind the length, as a worker reads it.
             answer(request(snapshot, names, task, loss, learner)[8:], answers.append)
         self._found = [(row.pop("name"), row) for row in answers[1:]]
         self.done = False

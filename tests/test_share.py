@@ -17,7 +17,7 @@ from streamkarma.connectors.kafka.errors import reason_of
 from streamkarma.connectors.kafka.shared_models import BASE, encode
 from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
-from tests.sharing import by_partition, check_partitions, shelf_of, snapshots, state_of
+from tests.sharing import by_partition, check_partitions, models_of_topic, snapshots, state_of
 
 LEARNING = ["--task", "binary", "--learner", "explicit", "--id", "id"]
 COMPACT = {"cleanup.policy": "compact"}
@@ -25,8 +25,8 @@ COMPACT = {"cleanup.policy": "compact"}
 
 def learned(cluster: Cluster, share: str) -> int:
     """How many events the models in a topic have learned."""
-    shelf = shelf_of(cluster, share)
-    return 0 if shelf.base() is None else sum(each.events for each in snapshots(cluster, share).values())
+    stored = models_of_topic(cluster, share)
+    return 0 if stored.base() is None else sum(each.events for each in snapshots(cluster, share).values())
 
 
 def config(cluster: Cluster, topic: str, name: str) -> str:

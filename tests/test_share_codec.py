@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkarma.connectors.kafka import shared_models
-from streamkarma.connectors.kafka.shared_models import BASE, Shelf, Snapshot, chunk_key, encode
+from streamkarma.connectors.kafka.shared_models import BASE, Snapshot, TopicModels, chunk_key, encode
 
 NAME, EPOCH = "events/3", "e1"
 
@@ -29,20 +29,20 @@ def snapshot(content: bytes, next: int = 7, epoch: str = EPOCH) -> Snapshot:
     return Snapshot(epoch, next, 5, None, content)
 
 
-def put(shelf: Shelf, records: list[tuple[bytes, bytes]]) -> None:
+def put(stored: TopicModels, records: list[tuple[bytes, bytes]]) -> None:
     for key, value in records:
-        shelf.take(key, value)
+        stored.take(key, value)
 
 
 @given(st.lists(snapshots, min_size=1, max_size=5), st.integers(1, 40))
 def test_the_last_two_models_of_a_name_are_there(written: list[Snapshot], chunk: int) -> None:
-    shelf = Shelf()
+    stored = TopicModels()
     for each in written:
-        put(shelf, encode(NAME, each, chunk))
-    assert shelf.models(NAME, EPOCH) == written[:-3:-1]
-    assert shelf.names(EPOCH) == [NAME]
-    assert shelf.reached(NAME, EPOCH) == written[-1].next
-    assert not shelf.broken()
+        put(stored, encode(NAME, each, chunk))
+    assert stored.models(NAME, EPOCH) == written[:-3:-1]
+    assert stored.names(EPOCH) == [NAME]
+    assert stored.reached(NAME, EPOCH) == written[-1].next
+    assert not stored.broken()
 
 
 @given(st.lists(snapshots, min_size=2, max_size=5), st.integers(1, 40), st.data())
@@ -53,35 +53,35 @@ def test_what_compaction_leaves_is_the_newest(
     last = {key: place for place, (key, _) in enumerate(records)}
     # Of older records some may still be there.
     left = [r for place, r in enumerate(records) if last[r[0]] == place or data.draw(st.booleans())]
-    shelf = Shelf()
-    put(shelf, left)
-    assert shelf.models(NAME, EPOCH)[0] == written[-1]
-    assert not shelf.broken()
+    stored = TopicModels()
+    put(stored, left)
+    assert stored.models(NAME, EPOCH)[0] == written[-1]
+    assert not stored.broken()
 
 
 def test_models_of_several_names_and_epochs() -> None:
-    shelf = Shelf()
+    stored = TopicModels()
     first, second = (encode(name, snapshot(name.encode() * 20), 16) for name in ("a/0", "a/1"))
     # Processes write at the same time.
-    put(shelf, [record for pair in zip(first, second, strict=True) for record in pair])
-    put(shelf, encode("a/0", snapshot(b"of another epoch", epoch="e2"), 16))
-    assert shelf.names(EPOCH) == ["a/0", "a/1"]
-    assert shelf.names("e2") == ["a/0"]
-    assert shelf.models("a/0", EPOCH)[0].content == b"a/0" * 20
-    shelf.take(b"a/0", None)
-    assert shelf.names(EPOCH) == ["a/1"]
-    assert shelf.reached("a/0", EPOCH) == -1
+    put(stored, [record for pair in zip(first, second, strict=True) for record in pair])
+    put(stored, encode("a/0", snapshot(b"of another epoch", epoch="e2"), 16))
+    assert stored.names(EPOCH) == ["a/0", "a/1"]
+    assert stored.names("e2") == ["a/0"]
+    assert stored.models("a/0", EPOCH)[0].content == b"a/0" * 20
+    stored.take(b"a/0", None)
+    assert stored.names(EPOCH) == ["a/1"]
+    assert stored.reached("a/0", EPOCH) == -1
 
 
 def test_the_newest_base_counts() -> None:
-    shelf = Shelf()
-    assert shelf.base() is None
-    put(shelf, encode(BASE, snapshot(b"one"), 16))
-    put(shelf, encode(BASE, snapshot(b"two", epoch="e2"), 16))
-    assert shelf.base() == snapshot(b"two", epoch="e2")
-    put(shelf, encode(BASE, snapshot(b"three", epoch="e3"), 2)[1:])
-    assert shelf.base() == snapshot(b"two", epoch="e2")
-    assert BASE in shelf.broken()
+    stored = TopicModels()
+    assert stored.base() is None
+    put(stored, encode(BASE, snapshot(b"one"), 16))
+    put(stored, encode(BASE, snapshot(b"two", epoch="e2"), 16))
+    assert stored.base() == snapshot(b"two", epoch="e2")
+    put(stored, encode(BASE, snapshot(b"three", epoch="e3"), 2)[1:])
+    assert stored.base() == snapshot(b"two", epoch="e2")
+    assert BASE in stored.broken()
 
 
 def _without(number: int) -> Any:
@@ -130,34 +130,34 @@ MARK = hashlib.sha256(b"x" * 50).digest()[:16]
     ],
 )
 def test_a_broken_model_leaves_the_one_before(change: Any, why: str) -> None:
-    shelf, good = Shelf(), snapshot(b"good")
-    put(shelf, encode(NAME, good, 10))
-    put(shelf, change(encode(NAME, snapshot(b"x" * 50, 9), 10)))
-    assert shelf.models(NAME, EPOCH) == [good]
-    assert why in shelf.broken()[NAME]
+    stored, good = TopicModels(), snapshot(b"good")
+    put(stored, encode(NAME, good, 10))
+    put(stored, change(encode(NAME, snapshot(b"x" * 50, 9), 10)))
+    assert stored.models(NAME, EPOCH) == [good]
+    assert why in stored.broken()[NAME]
     newest = snapshot(b"newest", 11)
-    put(shelf, encode(NAME, newest, 10))
-    assert shelf.models(NAME, EPOCH) == [newest, good]
-    assert not shelf.broken()
+    put(stored, encode(NAME, newest, 10))
+    assert stored.models(NAME, EPOCH) == [newest, good]
+    assert not stored.broken()
 
 
 @given(st.lists(st.tuples(st.none() | st.binary() | st.sampled_from([b"a/0", b"a/0#0", b"a/0#1", b"base"]),
                           st.none() | st.binary(max_size=60)), max_size=30))  # fmt: skip
 def test_nothing_that_comes_raises(records: list[tuple[bytes | None, bytes | None]]) -> None:
-    shelf = Shelf()
+    stored = TopicModels()
     for key, value in records:
-        shelf.take(key, value)
-    assert shelf.base() is None
-    assert shelf.names(EPOCH) == []
+        stored.take(key, value)
+    assert stored.base() is None
+    assert stored.names(EPOCH) == []
 
 
 def test_what_has_no_head_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_models, "MOST_BYTES", 1000)
     monkeypatch.setattr(shared_models, "MOST_NAMES", 50)
-    shelf = Shelf()
+    stored = TopicModels()
     for name in range(500):
         for number in range(20):
-            shelf.take(chunk_key(f"t/{name}", number), MARK + bytes(30))
-    held = [each.bytes for each in shelf._open.values()]
+            stored.take(chunk_key(f"t/{name}", number), MARK + bytes(30))
+    held = [each.bytes for each in stored._open.values()]
     assert len(held) <= 50
     assert sum(held) <= 1000

@@ -32,7 +32,7 @@ from streamkarma.spark.reading import PieceReader
 from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State
 from streamkarma.spark.tasks import Row
-from streamkarma.spark.tree import FAN, merge_rows
+from streamkarma.spark.tree import FAN_IN, merge_rows
 from streamkarma.spark.work import Learn, Survey
 from streamkarma.synthetic import StreamSpec, records
 
@@ -95,11 +95,11 @@ def in_one_process(path: Path, parts: int, **options: Any) -> Any:
             [(kind, data)] = work(part, chunks)
             rows.append(Row(part, kind, data))
         names = [f"part {part}" for part in range(len(rows))]
-        while len(names) > FAN:
+        while len(names) > FAN_IN:
             rows = [
-                merge_rows(base, names, list(own)) for _, own in groupby(rows, lambda row: row.part // FAN)
+                merge_rows(base, names, list(own)) for _, own in groupby(rows, lambda row: row.part // FAN_IN)
             ]
-            names = names[::FAN]
+            names = names[::FAN_IN]
         return State.from_bytes(merge_rows(base, names, rows).data, "it")
 
     first = State.of(session.task_model.model, session.described()).to_bytes()

@@ -26,7 +26,7 @@ from streamkarma.spark.arrow import lines_of
 from streamkarma.spark.files import File, files_of, is_new, remove_leftovers, written
 from streamkarma.spark.pieces import parts_of
 from streamkarma.spark.reading import Chunk, PieceReader, text_of
-from streamkarma.spark.windows import shared_out
+from streamkarma.spark.windows import split_windows
 from streamkarma.spark.work import windowed
 
 
@@ -195,7 +195,7 @@ def test_windows_are_what_comes_first_between_and_last(
     total = sum(sizes)
     every = [f"{n}\n".encode() for n in range(total)]
     found: list[list[bytes]] = []
-    for window in shared_out(dict(enumerate(sizes)), warm, tail):
+    for window in split_windows(dict(enumerate(sizes)), warm, tail):
         found.append([])
         at = 0
         for part, size in enumerate(sizes):
@@ -217,7 +217,7 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     path = str(tmp_path / "new" / "file")
     assert is_new(str(tmp_path / "new"))
     with pytest.raises(TypeError), written(path) as write:
-        write("no bytes")  # type: ignore[arg-type]  # that is the point
+        write("no bytes")
     assert not list(Path(path).parent.iterdir())
     leftover = Path(path).with_name(".file.01234567.tmp")
     leftover.touch()

@@ -50,7 +50,7 @@ def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.
     except UnavailableError as error:
         if os.environ.get("STREAMKARMA_TEST_SPARK_REQUIRED"):
             raise
-        pytest.skip(str(error))
+        pytest.skip(f"no Kafka to test with: {error}")
     arguments = ["--brokers", cluster.address, "--checkpoint", "state", "--until-end", "--max-batch", "400"]
     arguments += ["--model", "model.karma", "--predictions", "rows", "--dead-letters", "letters"]
     arguments += ["--summary", "summary.json", "--learner", "explicit", "--master", "local[2]"]

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the other system is made up from this one")
+@pytest.mark.skipif(sys.platform != "linux", reason="Windows is simulated on Linux")
 def test_nothing_needs_what_windows_lacks(tmp_path: Path) -> None:
     script = str(Path(__file__).with_name("without_posix.py"))
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)

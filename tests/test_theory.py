@@ -102,8 +102,8 @@ def test_quotients_beyond_any_float_have_logarithms() -> None:
 
 def test_numbers_may_be_of_any_type() -> None:
     half, size = Fraction(1, 2), sample_size(0.5, 0.05, 20, 1.0, 0.5)
-    assert sample_size(np.float32(0.5), 0.05, np.int64(20), 1, half) == size  # type: ignore[arg-type]
-    assert truncation_error(half, np.int8(2)) == 0.5  # type: ignore[arg-type]
+    assert sample_size(np.float32(0.5), 0.05, np.int64(20), 1, half) == size
+    assert truncation_error(half, np.int8(2)) == 0.5
     assert truncation_error(0.5, 10**400) == 0.0
 
 
@@ -116,14 +116,14 @@ def test_numbers_may_be_of_any_type() -> None:
         (lambda: sufficient_order(0.1, math.inf, 0.5), "L must be"),
         (lambda: sufficient_order(0.1, 1.0, 1.1), "lam must be"),
         (lambda: feature_dimension(0, 2), "d must be"),
-        (lambda: feature_dimension(3, 1.5), "gamma must be"),  # type: ignore[arg-type]  # what it must refuse
+        (lambda: feature_dimension(3, 1.5), "gamma must be"),
         (lambda: sample_size(0.1, 1.0, 3, 1.0, 0.5), "delta must be"),
-        (lambda: truncation_error(0.5, math.inf), "gamma must be"),  # type: ignore[arg-type]
-        (lambda: truncation_error(0.5, math.nan), "gamma must be"),  # type: ignore[arg-type]
-        (lambda: truncation_error(0.5, "2"), "gamma must be"),  # type: ignore[arg-type]
+        (lambda: truncation_error(0.5, math.inf), "gamma must be"),
+        (lambda: truncation_error(0.5, math.nan), "gamma must be"),
+        (lambda: truncation_error(0.5, "2"), "gamma must be"),
         (lambda: sufficient_order(10**400, 1.0, 0.5), "epsilon must be"),
-        (lambda: sufficient_order(0.1, "1", 0.5), "L must be"),  # type: ignore[arg-type]
-        (lambda: sample_size(0.1, None, 3, 1.0, 0.5), "delta must be"),  # type: ignore[arg-type]
+        (lambda: sufficient_order(0.1, "1", 0.5), "L must be"),
+        (lambda: sample_size(0.1, None, 3, 1.0, 0.5), "delta must be"),
     ],
 )
 def test_what_is_out_of_range(call: Any, complaint: str) -> None:

@@ -12,7 +12,7 @@ from streamkarma.cli.typos import _in_environment
 
 
 @pytest.fixture
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """What ``generate`` with this file and this environment says on stderr, the file's path as FILE."""
 
     def say(config: str = "", command: str = "generate", **environment: str) -> list[str]:
@@ -27,7 +27,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return say
 
 
-def test_what_is_known_is_no_matter(said) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
+def test_what_is_known_is_no_matter(said) -> None:
     config = """
     gamma = 2
     no-scale = true
@@ -68,7 +68,7 @@ def test_every_long_name_of_every_option_is_known_in_the_environment() -> None:
         ("STREAMKARMA_GENERAT_SEED", "; did you mean STREAMKARMA_GENERATE_SEED?"),
     ],
 )
-def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
+def test_a_name_in_the_environment(said, name: str, hint: str) -> None:
     value = "a secret"
     line = f"warning: {name} in the environment is not an option of generate{hint}"
     assert said(**{name: value}) == [line]
@@ -87,10 +87,10 @@ def test_a_name_in_the_environment(said, name: str, hint: str) -> None:  # type:
         ("[kafka]\nsasl_mechanism = 'PLAIN'", "there is no command kafka"),
     ],
 )
-def test_a_name_in_a_file(said, config: str, warning: str) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
+def test_a_name_in_a_file(said, config: str, warning: str) -> None:
     assert said(config) == [f"warning: --config FILE: {warning}"]
 
 
-def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:  # type: ignore[no-untyped-def]  # the fixture is a function of any arguments
+def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:
     with pytest.raises(Exception, match="generate has no option 'rankk'; did you mean rank?"):
         said("[generate]\nrankk = 3")

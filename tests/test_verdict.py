@@ -63,7 +63,7 @@ def test_hindsight_counts_only_if_it_is_exact_and_linear() -> None:
 
 def test_one_that_ended_early_does_not_count_beside_others() -> None:
     early = row(0.01) | {"events": 200}
-    assert best_offline({"zero": early, "mean": row(0.4)}).name == "mean"  # type: ignore[union-attr]  # there is one
+    assert best_offline({"zero": early, "mean": row(0.4)}).name == "mean"
     assert "over the first 200 events" in said({"zero": early})
 
 

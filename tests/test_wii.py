@@ -265,7 +265,7 @@ class TestEstimators:
     def test_wrong_settings_are_named(self, settings: dict[str, object], message: str) -> None:
         X, y = near_line(20, 2, 12)
         with pytest.raises(ValueError, match=message):
-            InfiniteImputationsClassifier(**settings).fit(X, y)  # type: ignore[arg-type]  # settings of several kinds
+            InfiniteImputationsClassifier(**settings).fit(X, y)
 
     def test_progress_says_how_long_the_rest_may_take(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""A run that can be watched: the program in a process of its own, fed by a pipe."""
+"""A run with metrics: the program in a separate process, fed by a pipe."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Watched:
         self._said.close()
 
     def feed(self, records: Iterable[Any]) -> None:
-        """Give it records."""
+        """Send records to it."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"".join(json.dumps(record).encode() + b"\n" for record in records))
         self.process.stdin.flush()
 
     def ask(self, path: str, method: str = "GET") -> tuple[HTTPResponse, bytes]:
-        """What is answered."""
+        """The response to a request, and its body."""
         connection = HTTPConnection(urlsplit(self.address).netloc, timeout=30)
         connection.request(method, path)
         answer = connection.getresponse()
@@ -71,7 +71,7 @@ class Watched:
         return answer, body
 
     def figures(self, events: int) -> dict[str, Any]:
-        """The figures, once they are those after so many events."""
+        """The figures, once they cover this many events."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             answer, body = self.ask("/figures.json")
@@ -80,7 +80,7 @@ class Watched:
         raise AssertionError(body)
 
     def end(self) -> tuple[bytes, str]:
-        """Its standard output and error, after its input has ended."""
+        """End its input; returns its standard output and error."""
         output, _ = self.process.communicate(timeout=60)
         self._said.seek(0)
         return output, self._said.read()
@@ -96,7 +96,7 @@ class Watched:
 
 
 def samples(text: bytes) -> dict[tuple[str, ...], float]:
-    """The samples of an exposition: by name, and the values of their labels in the order of their names."""
+    """The samples of an exposition, by name and label values in the order of label names."""
     return {
         (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text.decode())

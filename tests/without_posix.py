@@ -1,7 +1,7 @@
-"""The package where what Windows lacks is missing, and where files behave as they do there.
+"""The package without what Windows lacks, and with files that behave as on Windows.
 
-Run by ``test_system``, in a process of its own. Only what the package itself does is as on Windows; the
-libraries are loaded before.
+Run by ``test_system`` in a separate process. Only the package itself behaves as on Windows; libraries are
+imported before.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MISSING = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "fchmod", "fchown", "nice", 
 
 
 def windows() -> None:
-    """Make this process look like one on Windows to whoever asks from now on."""
+    """Make this process look like one on Windows from now on."""
     for name in MISSING:
         if hasattr(os, name):
             delattr(os, name)
-    os.O_BINARY = 0  # type: ignore[attr-defined]  # Windows has it
-    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=_locking)  # type: ignore[assignment]  # a made-up module
-    sys.modules["fcntl"] = None  # type: ignore[assignment]  # a made-up module
+    os.O_BINARY = 0
+    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=_locking)
+    sys.modules["fcntl"] = None
     for name in ("replace", "unlink", "remove"):
         setattr(os, name, _refusing_open_files(getattr(os, name)))
     sys.platform = "win32"
@@ -64,7 +64,7 @@ def _refusing_open_files(step: Any) -> Any:
 
 
 def main() -> None:
-    """Import everything, learn with a model file twice, and hold its lock."""
+    """Import everything, learn twice with a model file, and hold its lock."""
     windows()
     package = importlib.import_module("streamkarma")
     for module in pkgutil.walk_packages(package.__path__, "streamkarma."):

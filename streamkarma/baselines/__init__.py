@@ -1,8 +1,8 @@
-"""The offline methods of the papers, as scikit-learn estimators that take NaN for what is missing.
+"""The offline methods of the papers, as scikit-learn estimators that accept NaN for missing values.
 
-Every one has ``fit``, ``predict``, and for classes ``decision_function``; ``REGISTRY`` has them
-by short names. They are imported when first used: scikit-learn takes a while. ``tuning`` has the
-papers' grids of C and of widths, ``masks`` their ways to take values away.
+All have ``fit`` and ``predict``, classifiers also ``decision_function``; ``REGISTRY`` lists them by short
+names. They are imported on first use, because importing scikit-learn is slow. ``tuning`` has the papers'
+grids of C and of widths, ``masks`` their ways of removing values.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 [D] Dick, Haider, Scheffer: Learning from Incomplete Data with Infinite Imputations, ICML 2008.

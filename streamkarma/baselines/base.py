@@ -1,9 +1,9 @@
-"""What the offline methods share: how input is checked, and how classes become scores.
+"""Base classes of the offline methods: validation of input, and the coding of classes.
 
-A method gives ``_learn(X, Y, weights)``, where Y has one column of -1 and 1 per class (a single one
-for two classes), or of numbers for a regression; and ``_scores(X)``, one column of scores each.
-Those whose losses can be weighted derive from ``WeightedClassifier`` and ``WeightedRegressor``; those
-that have probabilities say so in ``_has_probabilities``.
+A method implements ``_learn(X, Y, weights)``, where Y has one column of -1 and 1 per class (a single one for
+two classes), or of numbers for a regression, and ``_scores(X)``, which returns as many columns of scores.
+Methods with weighted losses derive from ``WeightedClassifier`` and ``WeightedRegressor``; methods with
+probabilities set ``_has_probabilities``.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from streamkarma.baselines.tuning import Holdout
 
 
 class Baseline(BaseEstimator):
-    """An offline method that takes NaN for what is missing."""
+    """An offline method that accepts NaN for missing values."""
 
-    #: True where the method needs complete vectors, as the oracle does.
+    #: Whether the method needs complete vectors, as the oracle does.
     _needs_complete = False
-    #: True for a regression.
+    #: Whether it is a regression.
     _squared = False
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
@@ -47,22 +47,22 @@ class Baseline(BaseEstimator):
         return validated(self, X, y, reset=reset, complete=self._needs_complete)
 
     def _holdout(self, Y: Floats, weights: Floats | None = None) -> Holdout:
-        """Quarters to choose settings on, drawn by ``random_state``."""
+        """Random quarters for choosing settings, drawn with ``random_state``."""
         return Holdout(Y, self._squared, self._rng(), weights, self._say)
 
     def _rng(self) -> np.random.RandomState:
-        """The generator that ``random_state`` names; the same draws at every fit."""
+        """The generator given by ``random_state``; the same draws in every fit."""
         made: np.random.RandomState = check_random_state(getattr(self, "random_state", 0))
         return made
 
     def _say(self, text: str) -> None:
-        """A line of progress on standard error, with ``verbose=True``."""
+        """Print a line of progress on standard error if ``verbose=True``."""
         if getattr(self, "verbose", False):
             print(f"{type(self).__name__}: {text}", file=sys.stderr, flush=True)
 
 
 class BaselineClassifier(ClassifierMixin, Baseline):
-    """Two classes or more; with one class only, every answer is that class."""
+    """A classifier for two classes or more; with only one class, that class is always predicted."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from a table and its labels.
@@ -70,7 +70,7 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         Parameters
         ----------
         X
-            Array of shape (n, d) of finite numbers, with NaN for what is missing.
+            Array of shape (n, d) of finite numbers, with NaN for missing values.
         y
             Array of shape (n,) of classes: numbers, strings or booleans.
 
@@ -81,7 +81,7 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         Raises
         ------
         ValueError
-            For infinite values, shapes that do not fit, or a target that is no class.
+            For infinite values, shapes that do not match, or a target that is not a class.
         """
         return self._fitted(X, y, None)
 
@@ -95,7 +95,7 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Scores: of shape (n,) for two classes, above 0 for the second; else (n, classes)."""
+        """Scores, of shape (n,) for two classes (positive for the second), else (n, classes)."""
         check_is_fitted(self)
         rows = self._checked(X)
         if len(self.classes_) == 1:
@@ -112,15 +112,15 @@ class BaselineClassifier(ClassifierMixin, Baseline):
 
     @property
     def _has_probabilities(self) -> bool:
-        """Whether the method has probabilities: a logistic loss, or shares of votes."""
+        """Whether the method has probabilities, from a logistic loss or from votes."""
         return getattr(self, "machine", None) == "logistic"
 
     @available_if(lambda self: self._has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """The probability of each class, shape (n, classes), for methods that have one.
+        """The probability of each class, shape (n, classes), for methods that have probabilities.
 
-        Those are the logistic machines (``machine="logistic"``), mc1 and mcb, trees and nearest
-        neighbours; a support vector machine has none.
+        These are the logistic machines (``machine="logistic"``), mc1 and mcb, trees, and nearest neighbours;
+        a support vector machine has none.
         """
         check_is_fitted(self)
         rows = self._checked(X)
@@ -130,7 +130,7 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         return np.column_stack([1.0 - shares, shares]) if shares.shape[1] == 1 else shares
 
     def _probabilities(self, X: Floats) -> Floats:
-        """Of the second of two classes, shape (n, 1), or of all; from scores that are log-odds."""
+        """Probabilities of the second of two classes, shape (n, 1), or of all, from log-odds."""
         scores = self._scores(X)
         return np.asarray(expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1))
 
@@ -139,16 +139,16 @@ class WeightedClassifier(BaselineClassifier):
     """A classifier whose losses can be weighted."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table, its labels, and how much the loss of each row counts.
+        """Learn from a table, its labels, and a weight for the loss of each row.
 
         Parameters
         ----------
         X, y
             As in ``BaselineClassifier``.
         sample_weight
-            Array of shape (n,), 0 or more; None for 1 each. Weights are those of the losses, of the
-            moments that columns are scaled by, and of the errors on held-out rows; imputers and
-            densities take all rows alike, except that a row of weight 0 is left out.
+            Array of shape (n,), 0 or more; None for 1 each. The weights apply to the losses, to the moments
+            used for scaling, and to the errors on held-out rows. Imputers and densities treat all rows alike,
+            except that rows of weight 0 are left out.
 
         Returns
         -------
@@ -157,13 +157,13 @@ class WeightedClassifier(BaselineClassifier):
         Raises
         ------
         ValueError
-            As ``BaselineClassifier``, and for weights below 0, infinite, or all 0.
+            As in ``BaselineClassifier``, and for weights that are negative, infinite, or all 0.
         """
         return self._fitted(X, y, sample_weight)
 
 
 class BaselineRegressor(RegressorMixin, Baseline):
-    """A number for each row."""
+    """A regressor: predicts a number for each row."""
 
     _squared = True
 
@@ -173,7 +173,7 @@ class BaselineRegressor(RegressorMixin, Baseline):
         Parameters
         ----------
         X
-            Array of shape (n, d) of finite numbers, with NaN for what is missing.
+            Array of shape (n, d) of finite numbers, with NaN for missing values.
         y
             Array of shape (n,) of finite numbers.
 
@@ -184,7 +184,7 @@ class BaselineRegressor(RegressorMixin, Baseline):
         Raises
         ------
         ValueError
-            For infinite values or shapes that do not fit.
+            For infinite values or shapes that do not match.
         """
         return self._fitted(X, y, None)
 
@@ -205,7 +205,7 @@ class WeightedRegressor(BaselineRegressor):
     """A regressor whose losses can be weighted."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from a table, its targets, and how much the loss of each row counts.
+        """Learn from a table, its targets, and a weight for the loss of each row.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class WeightedRegressor(BaselineRegressor):
         Raises
         ------
         ValueError
-            As ``BaselineRegressor``, and for weights below 0, infinite, or all 0.
+            As in ``BaselineRegressor``, and for weights that are negative, infinite, or all 0.
         """
         return self._fitted(X, y, sample_weight)
 

@@ -1,4 +1,4 @@
-"""mice: several imputations by chained equations, and the mean of what they predict [S]."""
+"""mice: multiple imputation by chained equations, with predictions averaged [S]."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Chained(Baseline):
             self._imputers.append(imputer)
             holdout = self._holdout(Y, weights)
             self.machines_.append(fit_features(kind, completed, holdout, C, width, intercept))
-            # Chosen once: the machines differ by their imputations alone.
+            # Chosen only once, so that the machines differ only in their imputations.
             C, width = self.machines_[-1].C, self.machines_[-1].width
             progress.step()
 
@@ -75,7 +75,7 @@ class _Chained(Baseline):
 
 
 def _drawn(imputer: Any, rows: Floats, seed: int) -> Floats:
-    """One imputation of ``rows``: the same draws whenever it is asked for."""
+    """One imputation of ``rows``, always with the same draws."""
     if not np.isnan(rows).any():
         return rows
     again = copy.copy(imputer)
@@ -85,10 +85,10 @@ def _drawn(imputer: Any, rows: Floats, seed: int) -> Floats:
 
 
 class ChainedEquationsClassifier(_Chained, WeightedClassifier):
-    """Multiple imputation by chained equations, one machine on each, scores averaged.
+    """Multiple imputation by chained equations, with one machine per imputation and scores averaged.
 
-    Every column with something missing is regressed on all others (Bayesian ridge) and what is
-    missing drawn from the posterior, ``max_iter`` rounds of it; m times over.
+    Every incomplete column is regressed on all others (Bayesian ridge), and its missing values are drawn from
+    the posterior, in ``max_iter`` rounds. This is repeated m times.
 
     Parameters
     ----------
@@ -101,15 +101,15 @@ class ChainedEquationsClassifier(_Chained, WeightedClassifier):
     scale
         Standardise each column by its observed values first.
     random_state
-        Seed of all that is drawn.
+        Seed of all draws.
     verbose
         Print each imputation on standard error.
 
     Notes
     -----
-    What is averaged is the machines' scores, as multiple imputation pools estimates; [S] does
-    not say. New rows are drawn from the posteriors in the order in which they come, so answers
-    for incomplete rows depend a little on what they come with.
+    The machines' scores are averaged, as multiple imputation pools estimates; [S] does not specify this. New
+    rows are drawn from the posteriors in their order, so predictions for incomplete rows depend slightly on
+    the other rows.
 
     References
     ----------
@@ -118,7 +118,7 @@ class ChainedEquationsClassifier(_Chained, WeightedClassifier):
 
 
 class ChainedEquationsRegressor(_Chained, WeightedRegressor):
-    """Multiple imputation by chained equations, ridge on each, predictions averaged.
+    """Multiple imputation by chained equations, with ridge regression on each and predictions averaged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The mean of a row's class: one reading of [D]'s MeanInput."""
+"""Imputation by class means: one reading of [D]'s MeanInput."""
 
 from __future__ import annotations
 
@@ -13,29 +13,27 @@ from streamkarma.baselines.tables import Floats, Scaler, moments, validated
 
 
 class ClassMeanImputer(Imputer):
-    """Rows whose label is known have the mean of their class, all others the mean of the column.
+    """Imputes class means where labels are known, and column means elsewhere.
 
-    ``fit_transform(X, y)`` completes the rows that are learned by the means of their classes;
-    ``transform(X)`` has no labels, and completes by the mean over all classes. The two therefore
-    differ, on the same rows too, as with scikit-learn's ``TargetEncoder``: to learn from,
-    take ``fit_transform``, as pipelines do.
+    ``fit_transform(X, y)`` completes the training rows with the means of their classes; ``transform(X)`` has
+    no labels, and uses the means over all classes. As with scikit-learn's ``TargetEncoder``, the two
+    therefore differ even on the same rows: to train on the result, use ``fit_transform``, as pipelines do.
 
     Attributes
     ----------
     classes_
         Array of shape (classes,).
     means_
-        Array of shape (classes, d): mean of the observed values of each class; of the column
-        where a class has none.
+        Array of shape (classes, d): mean of the observed values of each class; the column's mean where a
+        class has none.
     mean_
-        Array of shape (d,): mean of the observed values of each column, 0 where there is none.
+        Array of shape (d,): mean of the observed values of each column, 0 if there are none.
 
     Notes
     -----
-    [D, Section 6.1] says mean imputation and not whether per class. Since incomplete rows to be
-    predicted have no label, this one helps where only the training rows are incomplete, as in
-    [D]'s experiments. Labels that are no classes are refused: a regression has the
-    column's mean, ``SimpleImputer``.
+    [D, Section 6.1] does not say whether mean imputation is per class. As rows to be predicted have no label,
+    this imputer helps where only the training rows are incomplete, as in [D]'s experiments. Labels that are
+    not classes are refused: for regression, use the column's mean (``SimpleImputer``).
 
     References
     ----------
@@ -62,7 +60,7 @@ class ClassMeanImputer(Imputer):
         Parameters
         ----------
         X
-            Array of shape (n, d), NaN for what is missing.
+            Array of shape (n, d), NaN for missing values.
         y
             Array of shape (n,) of classes: numbers, strings or booleans.
 
@@ -73,18 +71,18 @@ class ClassMeanImputer(Imputer):
         Raises
         ------
         ValueError
-            Without labels, for labels that are no classes, or shapes that do not fit.
+            Without labels, for labels that are not classes, or shapes that do not match.
         """
         self._fit_labelled(X, y)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Floats:
-        """Learn the means, and complete each row by those of its class."""
+        """Learn the means, and complete each row with those of its class."""
         rows, of = self._fit_labelled(X, y)
         return np.where(np.isnan(rows), self.means_[of], rows)
 
     def _fit_labelled(self, X: ArrayLike, y: Any) -> tuple[Floats, NDArray[np.intp]]:
-        """The rows, and the number of each one's class."""
+        """The rows, and the class index of each."""
         rows, labels = validated(self, X, y)
         try:
             check_classification_targets(labels)

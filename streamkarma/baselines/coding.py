@@ -1,4 +1,4 @@
-"""From events and data frames, with categories, to the tables of numbers that batch methods take."""
+"""Converts events and data frames with categories to numeric tables for batch methods."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ from streamkarma.events.flatten import flatten
 from streamkarma.events.frames import is_frame, records_of
 from streamkarma.events.values import as_number, is_missing
 
-#: What is observed in an event: names, and strings or numbers.
+#: The observed values of an event: names with strings or numbers.
 Observed = list[tuple[Hashable, str | float]]
 
 
 class EventCoder(TransformerMixin, BaseEstimator):
-    """Events as rows of a float array: a number has one column, a string one per category.
+    """Encodes events as rows of a float array: one column per number, one per category of a string.
 
-    Events are dicts (nested names are joined by dots), or the rows of a data frame of pandas,
-    polars or another library that narwhals knows. What is missing (no key, None, NaN, NA, NaT,
-    null) is NaN in all columns of its attribute. A category is 1 in its own column and 0 in the
-    others; one that was not there at ``fit`` is 0 in all of them: observed, and none of those
-    known. A name that was not there at all is left out; the order of a frame's columns does not
-    matter.
+    Events are dicts (nested names are joined by dots), or the rows of a data frame of pandas, polars or
+    another library supported by narwhals. Missing values (no key, None, NaN, NA, NaT, null) are NaN in all
+    columns of their attribute. A category is 1 in its own column and 0 in the others; a category not seen in
+    ``fit`` is 0 in all of them. Names not seen in ``fit`` are ignored, and the order of a frame's columns
+    does not matter.
 
     Attributes
     ----------
     names_
-        A list of pairs: the attribute of each column, and its category, None for a number.
+        A list of pairs: the attribute of each column and its category, None for a number.
     attributes_
-        Array of shape (columns,): number of each column's attribute, as ``BatchKARMAClassifier``
-        and ``mcar_test`` take it.
+        Array of shape (columns,): index of each column's attribute, as ``BatchKARMAClassifier`` and
+        ``mcar_test`` expect it.
 
     Examples
     --------
@@ -47,7 +46,7 @@ class EventCoder(TransformerMixin, BaseEstimator):
     >>> coder.transform([{"temp": 5, "wind": "W"}, {"wind": "S"}]).tolist()
     [[5.0, 0.0, 0.0], [nan, 0.0, 1.0]]
 
-    Before any of the methods, for frames with text in them:
+    In front of any of the methods, for frames with text:
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from streamkarma.baselines import ImputedClassifier
@@ -67,26 +66,26 @@ class EventCoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         RecordError
-            For a value that is neither number nor string, or infinite.
+            For a value that is neither a number nor a string, or is infinite.
         ValueError
-            If no event has an attribute, or for what is neither events nor a frame.
+            If no event has an attribute, or ``X`` is neither events nor a frame.
         """
         self._learn(_events(X))
         return self
 
     def fit_transform(self, X: Iterable[Mapping[str, Any]], y: Any = None) -> Floats:
-        """``fit`` and ``transform`` of the same events, which are gone through once."""
+        """``fit`` and ``transform`` the same events, which are iterated over only once."""
         events = _events(X)
         self._learn(events)
         return self._coded(events)
 
     def transform(self, X: Iterable[Mapping[str, Any]]) -> Floats:
-        """An array of shape (events, columns), NaN for what is missing."""
+        """An array of shape (events, columns), NaN for missing values."""
         check_is_fitted(self)
         return self._coded(_events(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns: that of a number, and ``"wind=N"`` for a category.
+        """Names of the columns: the attribute's name for a number, ``"wind=N"`` for a category.
 
         Examples
         --------
@@ -116,7 +115,7 @@ class EventCoder(TransformerMixin, BaseEstimator):
         rows = np.full((len(events), len(self.names_)), np.nan)
         for row, event in zip(rows, events, strict=True):
             for name, _ in event:
-                # Observed: none of the categories, but the one that it is, or those.
+                # Observed: 0 for all categories except those of the value.
                 row[categories.get(name, [])] = 0.0
             for name, value in event:
                 at = place.get((name, value if isinstance(value, str) else None))
@@ -126,17 +125,17 @@ class EventCoder(TransformerMixin, BaseEstimator):
 
 
 def _order(pair: tuple[Hashable, str | None]) -> tuple[str, str, bool, str]:
-    """By name and category; names of frames need not be text, nor of one type."""
+    """Sort key by name and category; column names of frames may be of any types."""
     name, category = pair
     return str(name), type(name).__name__, category is not None, category or ""
 
 
 def _events(X: Any) -> list[Observed]:
-    """What is observed in each event, or in each row of a frame."""
+    """The observed values of each event, or of each row of a frame."""
     records = records_of(X) if is_frame(X) else X
     if isinstance(records, (str, bytes, Mapping)) or not isinstance(records, Iterable):
         raise ValueError(f"events are a list of dicts or a data frame, not {_kind(X)}")
-    # pandas marks what is missing by objects of its own, which only it can have brought.
+    # pandas has its own markers for missing values, which can occur only if it was imported.
     pandas = sys.modules.get("pandas")
     absent = () if pandas is None else (pandas.NA, pandas.NaT)
     events = []

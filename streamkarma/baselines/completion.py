@@ -1,7 +1,7 @@
 """mc1 and mcb: transduction by matrix completion (Goldberg et al. 2010).
 
-Examples and labels are one matrix Z (here examples are its rows), of low rank if labels are
-linear in the features; what is not known of it, features and new labels, is completed at once.
+Examples and labels form one matrix Z (here with examples as rows), which has low rank if the labels are
+linear in the features. Its unknown entries, missing features and new labels, are completed together.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from streamkarma.baselines.tuning import FEWEST, error, held_out
 #: first μ [Goldberg et al., Section 3.3].
 DECAY = 0.25
 
-#: The values of λ that a holdout chooses from, smallest first.
+#: Candidate values of λ, smallest first, chosen by holdout.
 LABEL_WEIGHTS = (0.01, 0.1, 1.0, 10.0)
 
 
 class Problem(NamedTuple):
-    """What is known of the matrix, and how the labels enter.
+    """The known entries of the matrix, and the treatment of the labels.
 
     Attributes
     ----------
     Y
-        Array of shape (n, m): labels, -1 or 1 or numbers, NaN where they are to be found.
+        Array of shape (n, m): labels, -1 or 1 or numbers, NaN where unknown.
     X
-        Array of shape (n, d): features, NaN where they are missing.
+        Array of shape (n, d): features, NaN where missing.
     ones
-        mc1: a column of ones is part of the matrix, as the bias. Otherwise, mcb, each label
-        column has a bias of its own outside of it.
+        Whether the bias is a column of ones in the matrix (mc1). Otherwise each label column has its own bias
+        outside the matrix (mcb).
     squared
-        Squared loss on labels, instead of the logistic loss.
+        Whether labels have the squared instead of the logistic loss.
     """
 
     Y: Floats
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """The matrix at one μ of the path: Z with labels first, b, and the objective's course."""
+    """The matrix at one μ of the path: Z with labels first, b, and the objective at each step."""
 
     mu: float
     Z: Floats
@@ -79,8 +79,8 @@ def complete(
 ) -> list[Completed]:
     """Fixed-point continuation: proximal gradient steps while μ falls from σ_1/4 to ``mu``.
 
-    Steps are those of the paper: τ_Z = min(3.8 |Ω_Y| / λ, |Ω_X|) and τ_b = 4 |Ω_Y| / (λ n),
-    for the squared loss on labels a quarter of them (its curvature is 1, not ¼).
+    Step sizes are those of the paper: τ_Z = min(3.8 |Ω_Y| / λ, |Ω_X|) and τ_b = 4 |Ω_Y| / (λ n), and a
+    quarter of them for the squared loss on labels (whose curvature is 1, not ¼).
 
     Parameters
     ----------
@@ -89,17 +89,17 @@ def complete(
     weight
         λ, above 0.
     mu
-        Least weight of the nuclear norm, where the path ends.
+        Smallest weight of the nuclear norm, where the path ends.
     tol
-        Steps at one μ end when the objective falls by less than this share of it.
+        Steps at one μ end when the objective falls by less than this fraction.
     max_iter
-        Most steps at one μ.
+        Maximum number of steps at one μ.
     say
-        Is told the progress.
+        Called with lines of progress.
 
     Returns
     -------
-    One ``Completed`` per μ, in falling order.
+    One ``Completed`` per μ, in decreasing order.
     """
     Y, X, ones, squared = problem
     n = len(Y)
@@ -130,7 +130,7 @@ def complete(
 
 
 def _rank_one(problem: Problem) -> Floats:
-    """The best approximation of rank one to the matrix with 0 for what is not known."""
+    """The best rank-one approximation of the matrix with 0 for unknown entries."""
     parts = [zero_filled(problem.Y), zero_filled(problem.X)]
     if problem.ones:
         parts.append(np.ones((len(problem.Y), 1)))
@@ -142,11 +142,11 @@ def _rank_one(problem: Problem) -> Floats:
 
 
 def _shrunk(A: Floats, by: float) -> tuple[Floats, float]:
-    """A with each singular value less by ``by``, 0 at least; and the sum of what they are then."""
+    """``A`` with its singular values reduced by ``by``, to no less than 0, and their new sum."""
     if A.shape[0] < A.shape[1]:
         Z, norm = _shrunk(A.T, by)
         return Z.T, norm
-    # A is tall: from the small product A'A, several times as fast as a full decomposition.
+    # A is tall: the small product A'A is several times as fast as a full decomposition.
     squares, V = np.linalg.eigh(A.T @ A)
     s = np.sqrt(np.maximum(squares, 0.0))
     left = np.maximum(s - by, 0.0)
@@ -190,7 +190,7 @@ class _Completion(Baseline):
                 raise ValueError(f"{name} is a number above 0, or None to have it chosen; not {value}")
         self._scaler = Scaler.of(X, scale=self.scale)
         self._X = self._scaler(X)
-        # Numbers are standardised as well: the norm of the matrix weighs all columns alike.
+        # Targets are standardised as well, because the norm of the matrix weights all columns alike.
         self._shift = Y.mean(axis=0) if self._squared else np.zeros(Y.shape[1])
         spread = Y.std(axis=0) if self._squared else np.ones(Y.shape[1])
         self._spread = np.where(spread > 0, spread, 1.0)
@@ -200,14 +200,14 @@ class _Completion(Baseline):
         self.n_iter_ = max(len(at.objectives) - 1 for at in path)
 
     def _chosen(self) -> tuple[float, float]:
-        """λ, and the μ of the path where hidden labels are met best."""
+        """λ, and the μ of the path with the smallest error on hidden labels."""
         weights = LABEL_WEIGHTS if self.weight is None else (self.weight,)
         _, quarter = held_out(self._Y, self._squared, self._rng())
         if (self.weight and self.mu) or len(self._Y) < FEWEST or not len(quarter):
             return self.weight or 1.0, self.mu or 1e-4
         shown = self._Y.copy()
         shown[quarter] = np.nan
-        # Many settings err equally often; of those the one whose scores say so most clearly.
+        # Many settings have the same error; the clearest scores break the tie.
         best = (np.inf, np.inf, 1.0, 1e-4)
         for weight in weights:
             for at in self._path(shown, self._X, weight, self.mu or 1e-5):
@@ -237,13 +237,13 @@ class _Completion(Baseline):
         return not self._squared
 
     def _probabilities(self, X: Floats) -> Floats:
-        """The logistic loss is that of each label by itself; several are made to sum to 1."""
+        """Each label has its own logistic loss; the probabilities of several classes are normalised to 1."""
         shares: Floats = expit(self._scores(X))
         return shares if shares.shape[1] == 1 else shares / shares.sum(axis=1, keepdims=True)
 
 
 class MCBClassifier(_Completion, BaselineClassifier):
-    """mcb: matrix completion with labels as columns, each with a bias of its own.
+    """mcb: matrix completion with labels as columns, each with its own bias.
 
     ``min μ ‖Z‖_* + λ/|Ω_Y| Σ log(1 + exp(-y (z + b))) + 1/|Ω_X| Σ ½ (z - x)²``, over Z and b,
     by fixed-point continuation (Goldberg et al., Eq. 2 and Algorithm 1).
@@ -251,15 +251,15 @@ class MCBClassifier(_Completion, BaselineClassifier):
     Parameters
     ----------
     weight
-        λ, above 0; None to choose one of 0.01 … 10 on a random quarter of the labels hidden.
+        λ, above 0; None to choose one of 0.01 … 10 by hiding a random quarter of the labels.
     mu
-        Weight of the nuclear norm, above 0; None to choose it from the continuation's path
-        (from a quarter of the first singular value down to 1e-5, each a quarter of the one
-        before) in the same way.
+        Weight of the nuclear norm, above 0; None to choose it in the same way from the continuation's path,
+        which goes from a quarter of the first singular value down to 1e-5, each value a quarter of the one
+        before.
     tol
-        Steps at one μ end when the objective changes by less than this share; [H] used 1e-5.
+        Steps at one μ end when the objective changes by less than this fraction; [H] used 1e-5.
     max_iter
-        Most steps at one μ.
+        Maximum number of steps at one μ.
     scale
         Standardise each column by its observed values first.
     random_state
@@ -269,11 +269,10 @@ class MCBClassifier(_Completion, BaselineClassifier):
 
     Notes
     -----
-    It is transductive: the rows to be predicted are part of the matrix, so answers depend on
-    what they come with, and ``predict`` is where the work is done. Three classes or more are a
-    column of labels each, as in [H], whose matrix of labels has 1 and 0: the logistic loss of such
-    a label, log(1 + e^z) - yz, is the same function as with 1 and -1. Features here are columns
-    (the paper has them as rows).
+    The method is transductive: the rows to be predicted are part of the matrix, so predictions depend on the
+    other rows, and ``predict`` does the work. With three classes or more, each has a column of labels, as in
+    [H]. Labels there are 1 and 0; their logistic loss, log(1 + e^z) - yz, is the same function as with 1 and
+    -1. Features are columns here and rows in the paper.
 
     References
     ----------
@@ -293,9 +292,9 @@ class MCBClassifier(_Completion, BaselineClassifier):
 class MC1Classifier(_Completion, BaselineClassifier):
     """mc1: matrix completion with labels as columns, and a column of ones as the bias.
 
-    As ``MCBClassifier``, but b = 0 and the matrix has a last column that is 1 for every example
-    (Goldberg et al., Eq. 3): after each shrinkage it is set to 1 again, as in the paper. That
-    is a heuristic projection, under which the objective need not fall in every step.
+    As ``MCBClassifier``, but with b = 0 and a last column that is 1 for every example (Goldberg et al., Eq.
+    3). As in the paper, it is reset to 1 after each shrinkage. This projection is heuristic: the objective
+    need not fall in every step.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The support vector machine of several classes at once (Crammer, Singer 2001).
+"""The multiclass support vector machine of Crammer and Singer (2001).
 
 ``min over W of ½‖W‖² + Σ_i C_i max(0, 1 + max_{c ≠ y_i} w_c·z_i - w_{y_i}·z_i)``, without an
-intercept: a constant feature does for one, as in [H]. scikit-learn's solver is liblinear's, a dual
+intercept; a constant feature replaces it, as in [H]. scikit-learn's solver is liblinear's dual
 coordinate ascent.
 """
 
@@ -16,11 +16,11 @@ from sklearn.svm import LinearSVC
 
 from streamkarma.baselines.tables import Floats
 
-#: Where the ascent ends, and the most rounds it may take.
+#: The tolerance of the ascent, and its maximum number of rounds.
 TOL = 1e-5
 ROUNDS = 10_000
 
-#: Eigenvalues of a kernel matrix below this share of the greatest are rounding.
+#: Eigenvalues of a kernel matrix below this fraction of the largest are rounding errors.
 LEAST = 1e-12
 
 
@@ -36,9 +36,9 @@ def crammer_singer(
     codes
         Array of shape (n,): the class of each row, from 0. A class without a row has weights 0.
     classes
-        How many there are, three or more; two of them at least have rows.
+        Number of classes, three or more, at least two of which have rows.
     C
-        Above 0, times ``weights``, shape (n,), for each row.
+        Weight of the losses, above 0, multiplied by ``weights``, shape (n,), for each row.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def crammer_singer(
         multi_class="crammer_singer", C=C, fit_intercept=False, tol=TOL, max_iter=ROUNDS, random_state=0
     )
     with warnings.catch_warnings():
-        # A fit that is not quite at the minimum stands, as it does in the holdout beside it.
+        # A fit that has not fully converged is kept, as in the holdout.
         warnings.simplefilter("ignore", ConvergenceWarning)
         coef = machine.fit(Z, known, sample_weight=weights).coef_
-    # Of two classes scikit-learn keeps the difference only.
+    # For two classes, scikit-learn keeps only the difference.
     W[:, there] = coef.T if len(coef) > 1 else np.column_stack([-coef[0] / 2, coef[0] / 2])
     return W
 
@@ -63,10 +63,10 @@ def crammer_singer(
 def crammer_singer_kernel(
     K: Floats, codes: NDArray[np.intp], classes: int, C: float, weights: Floats | None = None
 ) -> Floats:
-    """The same for a kernel matrix: coefficients A of shape (n, classes), scores being ``K @ A``."""
+    """The same for a kernel matrix: coefficients A of shape (n, classes), where the scores are ``K @ A``."""
     values, vectors = np.linalg.eigh(K)
     kept = values > LEAST * max(float(values[-1]), 0.0)
     roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
-    # Any Z with Z Z' = K will do: rows are the images φ(z_i) in a basis of their span.
+    # Any Z with Z Z' = K works: its rows are the images φ(z_i) in a basis of their span.
     W = crammer_singer(vectors * roots, codes, classes, C, weights)
     return np.asarray(vectors @ (W / roots[:, np.newaxis]))

@@ -1,8 +1,8 @@
-"""Densities of incomplete rows, by expectation maximisation: one Gaussian, and a mixture [D, Section 6.1].
+"""Densities of incomplete rows by expectation maximisation: a Gaussian and a mixture [D, Section 6.1].
 
-Both maximise the likelihood of what is observed. With ``ridge`` above 0 they maximise it
-together with a prior that keeps variances from vanishing, so that constant columns, and fewer
-rows than columns, have an answer; ``log_likelihoods_`` then includes that prior.
+Both maximise the likelihood of the observed values. With ``ridge`` above 0, a prior keeps variances from
+vanishing, so that constant columns, and fewer rows than columns, have a solution; ``log_likelihoods_`` then
+includes the prior.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from streamkarma.baselines.tables import Bools, Floats, moments, patterns, zero_filled
 
-#: Numbers in a stack of matrices that are inverted together: some tens of megabytes.
+#: Numbers in a stack of matrices that are inverted together: tens of megabytes.
 STACK = 4_000_000
 
 
@@ -27,13 +27,13 @@ class Gauss:
     Parameters
     ----------
     ridge
-        Share of each column's variance that is added to the diagonal of the covariance in
-        every step; 0 for plain maximum likelihood. It is the mode under a prior
-        proportional to ``exp(-½ n tr(D Σ^-1))`` with D the added diagonal.
+        Fraction of each column's variance that is added to the diagonal of the covariance in every step; 0
+        for plain maximum likelihood. The result is the mode under a prior proportional to ``exp(-½ n tr(D
+        Σ^-1))``, where D is the added diagonal.
     tol
-        EM ends when the mean log likelihood per row grows by less.
+        EM ends when the mean log likelihood per row increases by less.
     max_iter
-        Most steps.
+        Maximum number of steps.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class Gauss:
         self.max_iter = max_iter
 
     def fit(self, X: Floats) -> Self:
-        """Learn from an array of shape (n, d) with NaN for what is missing."""
+        """Learn from an array of shape (n, d) with NaN for missing values."""
         n = len(X)
         found = patterns(X)
         self.mean_, spread = moments(X)
-        # Columns that are constant, or never observed, keep variance 1 at the start.
+        # Columns that are constant or never observed start with variance 1.
         self.covariance_ = np.diag(spread**2)
         added = self.ridge * np.diag(spread**2)
         self.log_likelihoods_: list[float] = []
@@ -80,7 +80,7 @@ class Gauss:
         return self._expect(X, found.observed, found.of)[0]
 
     def spreads(self, observed: Bools) -> Floats:
-        """Conditional covariance of what each pattern lacks: (patterns, d, d), 0 elsewhere."""
+        """Conditional covariance of the missing values of each pattern: (patterns, d, d), 0 elsewhere."""
         parts = [self._residual(part, inverses) for part, inverses, _ in self._blocks(observed)]
         return np.concatenate(parts)
 
@@ -96,13 +96,13 @@ class Gauss:
         for part, inverses, logs in self._blocks(observed):
             rows = np.flatnonzero((of >= start) & (of < start + len(part)))
             local = of[rows] - start
-            # W (x_o - m_o), padded by zeros: the same for the mean and for the likelihood.
-            leaning = _leaning(inverses, off[rows], local)
-            completed[rows] += np.where(np.isnan(X[rows]), leaning @ self.covariance_, 0.0)
+            # W (x_o - m_o), padded with zeros: used for both the mean and the likelihood.
+            weighted = _precision_weighted(inverses, off[rows], local)
+            completed[rows] += np.where(np.isnan(X[rows]), weighted @ self.covariance_, 0.0)
             weight = count[start : start + len(part)]
             extra += np.einsum("p,pij->ij", weight, self._residual(part, inverses))
             constant = logs + part.sum(axis=1) * np.log(2 * np.pi)
-            total -= 0.5 * float((leaning * off[rows]).sum() + weight @ constant)
+            total -= 0.5 * float((weighted * off[rows]).sum() + weight @ constant)
             start += len(part)
         return completed, extra, total
 
@@ -125,16 +125,16 @@ class Gauss:
         return residual
 
 
-def _leaning(inverses: Floats, off: Floats, local: NDArray[np.intp]) -> Floats:
+def _precision_weighted(inverses: Floats, off: Floats, local: NDArray[np.intp]) -> Floats:
     """Row i times the inverse of its pattern, for all rows: one product per pattern."""
     if len(inverses) * 4 > len(off):
         products: Floats = np.einsum("nij,nj->ni", inverses[local], off)
         return products
-    leaning = np.empty_like(off)
+    weighted = np.empty_like(off)
     for pattern in range(len(inverses)):
         rows = local == pattern
-        leaning[rows] = off[rows] @ inverses[pattern]
-    return leaning
+        weighted[rows] = off[rows] @ inverses[pattern]
+    return weighted
 
 
 class SphericalMixture:
@@ -143,10 +143,10 @@ class SphericalMixture:
     Parameters
     ----------
     centres
-        Number of components, 1 or more; as many as rows at most are used. [D, Section 6.1] has 10.
+        Number of components, 1 or more, limited to the number of rows. [D, Section 6.1] has 10.
     ridge
-        Weight of the prior that keeps a component's variance from vanishing, as a share of
-        the total variance of one row.
+        Weight of the prior that keeps a component's variance from vanishing, as a fraction of the total
+        variance of one row.
     tol, max_iter
         As in ``Gauss``.
     rng
@@ -175,7 +175,7 @@ class SphericalMixture:
         self.rng = rng or np.random.RandomState(0)
 
     def fit(self, X: Floats) -> Self:
-        """Learn from an array of shape (n, d) with NaN for what is missing."""
+        """Learn from an array of shape (n, d) with NaN for missing values."""
         n = len(X)
         mean, spread = moments(X)
         k = min(self.centres, n)
@@ -198,13 +198,13 @@ class SphericalMixture:
             self._maximise(X, np.exp(logs - rowwise[:, np.newaxis]), prior)
 
     def complete(self, X: Floats) -> Floats:
-        """``X`` with its mean under the mixture, given what is observed, where one is missing."""
+        """``X`` with the conditional mean under the mixture where a value is missing."""
         logs = self._log_joint(X)
         shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
         return np.where(np.isnan(X), shares @ self.centres_, X)
 
     def _log_joint(self, X: Floats) -> Floats:
-        """Log of weight times density of what is observed: shape (n, k)."""
+        """Log of weight times density of the observed values: shape (n, k)."""
         observed = ~np.isnan(X)
         distances = _distances(X, self.centres_)
         logs = -0.5 * (
@@ -223,7 +223,7 @@ class SphericalMixture:
         seen = shares.T @ observed
         sums = shares.T @ zero_filled(X) + (mass[:, np.newaxis] - seen) * before
         self.centres_ = np.where(alive[:, np.newaxis], sums / np.maximum(mass, 1e-300)[:, np.newaxis], before)
-        # A missing value is where the centre was, spread by the variance it had.
+        # A missing value is distributed around the previous centre with the previous variance.
         drawn = (self.centres_ - before) ** 2 + self.variances_[:, np.newaxis]
         scatter = (shares * _distances(X, self.centres_)).sum(axis=0)
         scatter += ((mass[:, np.newaxis] - seen) * drawn).sum(axis=1)
@@ -232,7 +232,7 @@ class SphericalMixture:
 
 
 def _distances(X: Floats, centres: Floats) -> Floats:
-    """Squared distances over what is observed: shape (n, k)."""
+    """Squared distances over the observed columns: shape (n, k)."""
     observed = (~np.isnan(X)).astype(np.float64)
     filled = zero_filled(X)
     squares = (filled**2).sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Mean imputation in feature space [D, Definition 1]: one point for each row, found with the labels."""
+"""Mean imputation in feature space [D, Definition 1]: one point for each row, using the labels."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from streamkarma.baselines.tables import Floats, Scaler, moments
 
 Codes = NDArray[np.intp]
 
-#: Numbers in a block of a kernel matrix: some tens of megabytes.
+#: Numbers in a block of a kernel matrix: tens of megabytes.
 BLOCK = 2_000_000
 
-#: Later rows have settled when none of their values moves by more, in standard deviations.
+#: New rows have converged when none of their values moves by more, in standard deviations.
 SETTLED = 1e-7
 
 
 class FeatureMean(NamedTuple):
-    """A completed table, its objective, and the most steps that a start took."""
+    """A completed table, its objective, and the largest number of steps from any start."""
 
     completed: Floats
     objective: float
@@ -37,23 +37,23 @@ class FeatureMean(NamedTuple):
 class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Class-based mean imputation in the feature space of a kernel ([D]'s MeanFeat).
 
-    Completes the rows of ``fit`` by the ω̂ that minimises, over what is missing,
-    ``Σ_v (1/n_v) Σ_{i,j of class v} ‖φ(ω_i) - φ(ω_j)‖²``: twice the squared distances in feature
-    space between the rows and the mean of their class [D, Definition 1].
+    Completes the rows of ``fit`` with the ω̂ that minimises, over the missing values,
+    ``Σ_v (1/n_v) Σ_{i,j of class v} ‖φ(ω_i) - φ(ω_j)‖²``: twice the sum of squared distances in
+    feature space between the rows and the mean of their class [D, Definition 1].
 
     Parameters
     ----------
     kernel
-        ``"rbf"``, ``exp(-width ‖x - x'‖²)``; or ``"linear"``, for which the answer is the mean of
-        each column in each class.
+        ``"rbf"``, ``exp(-width ‖x - x'‖²)``; or ``"linear"``, for which the solution is the mean of each
+        column in each class.
     width
-        Of the RBF kernel, above 0; None for 1 / d.
+        Width of the RBF kernel, above 0; None for 1 / d.
     scale
-        Standardise each column by its observed values first (it is undone afterwards).
+        Standardise each column by its observed values first (undone afterwards).
     tol
-        A search ends when a step lowers the objective by less than this share of it.
+        A search ends when a step lowers the objective by less than this fraction.
     max_iter
-        Most steps of a search.
+        Maximum number of steps of a search.
 
     Attributes
     ----------
@@ -62,23 +62,22 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     objective_
         The objective reached, on the scaled columns.
     n_iter_
-        Steps of the longer of the two searches, 1 at least.
+        Steps of the longer of the two searches, at least 1.
 
     Notes
     -----
-    With the RBF kernel the objective is not convex. It is minimised by L-BFGS from two starts, the
-    class means and the column means, and the better end is kept.
+    With the RBF kernel the objective is not convex. It is minimised by L-BFGS from two starts, the class
+    means and the column means, and the better result is kept.
 
-    [D] has incomplete rows only where labels are known. ``transform`` completes any row without
-    its label, by the point that minimises ``Σ_v (n_v/n) ‖φ(ω) - m_v‖²``, m_v being the mean of the
-    completed rows of class v in feature space, and n_v / n its share: the least expected
-    distance for a row whose class is unknown. For the RBF kernel this is the highest place of
-    ``Σ_j k(ω, ω̂_j)``, climbed to by fixed-point steps (mean shift) from the mean of all completed
-    rows and from that of each class. Every row is completed alone, so its answer does not
-    depend on what it comes with; and ``fit_transform`` differs from ``fit`` and ``transform``.
+    In [D], only labelled rows are incomplete. ``transform`` completes any row without its label, by the point
+    that minimises ``Σ_v (n_v/n) ‖φ(ω) - m_v‖²``, where m_v is the mean in feature space of the completed rows
+    of class v and n_v / n its share: the smallest expected distance for a row of unknown class. For the RBF
+    kernel this is the maximum of ``Σ_j k(ω, ω̂_j)``, found by fixed-point steps (mean shift) from the mean of
+    all completed rows and from the mean of each class. Every row is completed independently of the others,
+    and ``fit_transform`` differs from ``fit`` followed by ``transform``.
 
-    Where a column has no observed value in a class, the linear kernel leaves open what to put
-    there: it is the mean of the column, and 0 in a column without any value.
+    Where a column has no observed value in a class, the linear kernel does not determine the missing values:
+    they are the mean of the column, or 0 in a column without any value.
 
     References
     ----------
@@ -113,15 +112,15 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Complete an incomplete table, and learn what later rows are completed by.
+        """Complete a table, and learn how to complete new rows.
 
         Parameters
         ----------
         X
-            Array of shape (n, d), NaN for what is missing.
+            Array of shape (n, d), NaN for missing values.
         y
-            Array of shape (n,): any number of classes. Numbers that are not all whole are the
-            targets of a regression, and then all rows are of one class, as with None.
+            Array of shape (n,): any number of classes. Numbers that are not all integers are regression
+            targets; all rows then belong to one class, as with None.
 
         Returns
         -------
@@ -130,7 +129,7 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For settings or shapes that do not fit.
+            For invalid settings, or shapes that do not match.
         """
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if self.kernel not in ("rbf", "linear"):
@@ -151,12 +150,12 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
-        """The rows of ``X`` completed with the help of their labels."""
+        """The rows of ``X``, completed using their labels."""
         completed: Floats = self.fit(X, y).completed_
         return completed
 
     def transform(self, X: ArrayLike) -> Floats:
-        """``X`` completed without labels, each row alone; what is observed stays as it is."""
+        """``X`` completed without labels, each row on its own; observed values are unchanged."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         scaled = self._scaler(rows)
@@ -173,14 +172,14 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._unscaled(rows, filled)
 
     def _climbed(self, Z: Floats, missing: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Where mean shift takes each row, and the log of ``Σ_j k(z, ω̂_j)`` there."""
+        """The result of mean shift for each row, and the log of ``Σ_j k(z, ω̂_j)`` there."""
         Z = Z.copy()
         moving = np.arange(len(Z))
         for _ in range(self.max_iter):
             logs = self._log_kernel(Z[moving])
             shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
             moved = np.where(missing[moving], shares @ self._rows, Z[moving])
-            # Row by row, so that a row's answer does not depend on what it came with.
+            # Row by row, so that a row's result does not depend on the others.
             far = np.abs(moved - Z[moving]).max(axis=1) > SETTLED
             Z[moving] = moved
             moving = moving[far]
@@ -225,7 +224,7 @@ def rbf_mean(X: Floats, codes: Codes, width: float, tol: float = 1e-9, max_iter:
 
 
 def rbf_objective(codes: Codes, width: float) -> Callable[[Floats], tuple[float, Floats]]:
-    """The objective of Definition 1 and its slope, as a function of a completed table."""
+    """The objective of Definition 1 and its gradient, as a function of a completed table."""
     classes = [np.flatnonzero(codes == code) for code in np.unique(codes)]
 
     def objective(Z: Floats) -> tuple[float, Floats]:
@@ -269,6 +268,6 @@ def _class_filled(X: Floats, codes: Codes) -> Floats:
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Slices of so many rows that a block of a matrix with so many columns stays small."""
+    """Slices of rows for which a block of a matrix with this many columns stays small."""
     size = max(1, BLOCK // max(1, columns))
     return (slice(start, start + size) for start in range(0, rows, size))

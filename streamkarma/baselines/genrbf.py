@@ -1,4 +1,4 @@
-"""genRBF: an RBF kernel between what is known about incomplete points [S, Theorem 3.1]."""
+"""genRBF: an RBF kernel for incomplete points [S, Theorem 3.1]."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from streamkarma.baselines.tuning import WIDTHS, Choice, candidates
 
 
 class Gaussians(NamedTuple):
-    """Points that are Gaussian densities; those of one missingness pattern share a covariance.
+    """Points as Gaussian densities; points with the same missingness pattern share a covariance.
 
     Attributes
     ----------
     means
         Array of shape (n, d).
     of
-        Array of shape (n,): number of each point's covariance.
+        Array of shape (n,): index of each point's covariance.
     covariances
         Array of shape (patterns, d, d), positive semidefinite; zero for a point.
     """
@@ -37,15 +37,15 @@ class Gaussians(NamedTuple):
 def gram(rows: Gaussians, columns: Gaussians | None = None, *, width: float) -> Floats:
     """Kernel matrix between Gaussian points N(m, S) and N(n, T).
 
-    The scalar product in L² of the two densities, each blurred by N(0, I / (4 width)) and
-    divided by its norm: with w the width and δ = m - n,
+    The scalar product in L² of the two densities, each convolved with N(0, I / (4 width)) and
+    divided by its norm. With w the width and δ = m - n, it is
     ``(det(I + 4w S) det(I + 4w T))^¼ det M^-½ exp(-w δ' M^-1 δ)``, ``M = I + 2w (S + T)``.
-    For points, S = T = 0, it is the RBF kernel ``exp(-w ‖δ‖²)``.
+    For complete points, S = T = 0, it is the RBF kernel ``exp(-w ‖δ‖²)``.
 
     Parameters
     ----------
     rows, columns
-        The points; without columns, the rows against themselves.
+        The points; ``columns`` defaults to ``rows``.
     width
         w, above 0.
 
@@ -65,7 +65,7 @@ def gram(rows: Gaussians, columns: Gaussians | None = None, *, width: float) -> 
     size = max(1, STACK // eye.size)
     for p in range(len(S)):
         here = np.flatnonzero(of == p)
-        # Against itself the matrix is symmetric: patterns before p have met p already.
+        # The matrix of points with themselves is symmetric: patterns before p are done.
         for start in range(p if same else 0, len(T), size):
             stop = min(start + size, len(T))
             there = order[starts[start] : starts[stop]]
@@ -85,22 +85,21 @@ def gram(rows: Gaussians, columns: Gaussians | None = None, *, width: float) -> 
 class GenRBFClassifier(WeightedClassifier):
     """A support vector machine with genRBF, Śmieja et al.'s kernel for incomplete points.
 
-    An incomplete point is the Gaussian of what it lacks given what it has, under a Gaussian
-    fitted to the data by EM; a complete one is a point. The kernel is their blurred densities'
-    normalised scalar product, see ``gram``. On complete data it is the RBF kernel.
+    An incomplete point is represented by the conditional Gaussian of its missing values given the observed
+    ones, under a Gaussian fitted to the data by EM. The kernel is the normalised scalar product of the
+    smoothed densities, see ``gram``. On complete data it is the RBF kernel.
 
     Parameters
     ----------
     width
-        Of the kernel, ``exp(-width ‖x - x'‖²)`` for points, [S]'s γ = 1 / 4σ²; a sequence to choose
-        from, such as ``tuning.SMIEJA_WIDTH``; None for 0.1 / d or 1 / d. It is chosen on random
-        quarters held out, together with C ([S] has an inner cross-validation).
+        Width of the kernel, ``exp(-width ‖x - x'‖²)`` for points, [S]'s γ = 1 / 4σ²; a sequence to choose
+        from, such as ``tuning.SMIEJA_WIDTH``; None for 0.1 / d or 1 / d. It is chosen on random held-out
+        quarters, together with C ([S] uses an inner cross-validation).
     C
         As in ``ImputedClassifier``; the grid of [S] is ``tuning.SMIEJA_C``.
     whiten
-        Measure by the Mahalanobis distance of the fitted Gaussian, as the programs of [S]'s authors
-        do (the text speaks of normalised data, and of whitening as an example, Section 3.1);
-        False for the Euclidean distance.
+        Use the Mahalanobis distance of the fitted Gaussian, as in the code of [S]'s authors (the text speaks
+        of normalised data, with whitening as an example, Section 3.1); False for the Euclidean distance.
     scale
         Standardise each column by its observed values first.
     random_state
@@ -117,9 +116,9 @@ class GenRBFClassifier(WeightedClassifier):
 
     Notes
     -----
-    All pairs of missingness patterns are worked once per width: O(p² d³) for p patterns and
-    O(n² d²) for n rows. Three classes or more are one against the rest: [S] has two. The density
-    is fitted to the rows of ``fit`` alone (Section 4.1).
+    All pairs of missingness patterns are processed once per width: O(p² d³) for p patterns and O(n² d²) for n
+    rows. Three classes or more are handled one against the rest; [S] has two. The density is fitted only to
+    the rows of ``fit`` (Section 4.1).
 
     References
     ----------
@@ -172,12 +171,12 @@ class GenRBFClassifier(WeightedClassifier):
 
     def _whitening(self) -> Floats:
         values, vectors = np.linalg.eigh(self.density_.covariance_)
-        # Directions without spread are left out of the distance instead of deciding it.
+        # Directions without variance are left out of the distance; otherwise they would dominate it.
         kept = values > 1e-5 * values.max()
         return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
     def _described(self, rows: Floats) -> Gaussians:
-        """Means, number of the covariance, and covariances of rows as Gaussian points."""
+        """The rows as Gaussian points."""
         found = patterns(rows)
         observed: Bools = found.observed
         means, spreads = self.density_.complete(rows), self.density_.spreads(observed)

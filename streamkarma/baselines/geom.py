@@ -1,4 +1,4 @@
-"""geom: each example's margin in the subspace of what it has (Chechik et al. 2008)."""
+"""geom: the margin of each example in its own observed subspace (Chechik et al. 2008)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streamkarma.baselines.progress import Progress
 from streamkarma.baselines.tables import Bools, Floats, Scaler, patterns, zero_filled
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
 
-#: Least share of ‖w‖ that an example's subspace is taken to have. Below, its margin would ask
-#: for anything: an example none of whose columns carries weight yet would never get one.
+#: Lower limit of the share of ‖w‖ in an example's subspace. With no limit, the constraint of an example whose
+#: columns have no weight yet would be unbounded.
 LEAST = 1e-2
 
-#: Rows whose coefficient is below this share of the greatest are none of the support vectors.
+#: Rows whose coefficient is below this fraction of the largest are not support vectors.
 NO_SUPPORT = 1e-6
 
 KERNELS = ("linear", "rbf")
@@ -28,10 +28,10 @@ _Setting = tuple[float | None, float]
 
 
 class Margin(Protocol):
-    """A decision function that knows how much of ‖w‖ lies in a row's subspace."""
+    """A decision function that can compute the share of ‖w‖ in a row's subspace."""
 
     def shares(self, X: Floats) -> Floats:
-        """s_i = ‖w_i‖ / ‖w‖ for each row, ``LEAST`` at least."""
+        """s_i = ‖w_i‖ / ‖w‖ for each row, at least ``LEAST``."""
 
     def scores(self, X: Floats) -> Floats:
         """``w·x / s + b`` for each row."""
@@ -59,16 +59,16 @@ class LinearMargin:
 
 
 class RBFMargin:
-    """The same for ``w = Σ_j c_j φ(x_j)``: w_i has each x_j cut down to what row i has.
+    """The same for ``w = Σ_j c_j φ(x_j)``: for w_i, each x_j is restricted to the columns of row i.
 
     Parameters
     ----------
     rows
-        Array of shape (m, d): the support vectors, 0 for what is missing.
+        Array of shape (m, d): the support vectors, 0 for missing values.
     c, b
         Their coefficients, and the intercept.
     width
-        Of the kernel.
+        Width of the kernel.
     """
 
     def __init__(self, rows: Floats, c: Floats, b: float, width: float) -> None:
@@ -84,7 +84,7 @@ class RBFMargin:
     def _squares(self, observed: Bools) -> Floats:
         """``‖w_o‖²`` for each set o of columns: shape (sets,)."""
         total = np.full(len(observed), float(self.c @ self.c))
-        # Over the columns of o a squared distance is a sum: one product of matrices for all sets.
+        # Squared distances are sums over the columns of o: one matrix product computes them for all sets.
         first, second = np.triu_indices(len(self.c), 1)
         size = max(1, STACK // len(observed))
         for start in range(0, len(first), size):
@@ -107,30 +107,30 @@ def _shares(parts: Floats, whole: float) -> Floats:
 class GeometricMarginClassifier(WeightedClassifier):
     """Maximum margin, measured for each example in its own observed subspace.
 
-    ``max_w min_i y_i (w_i·x_i + b) / ‖w_i‖`` with w_i the weights of what example i has, in its
-    soft form, by the iterative algorithm of Chechik et al. (Section 4.3): with
-    ``s_i = ‖w_i‖ / ‖w‖`` held fixed,
+    ``max_w min_i y_i (w_i·x_i + b) / ‖w_i‖``, where w_i are the weights of the observed columns of example i,
+    in its soft-margin form, by the iterative algorithm of Chechik et al. (Section 4.3): with ``s_i = ‖w_i‖ /
+    ‖w‖`` fixed,
 
         ``min ½‖w‖² + C Σ_i ξ_i   subject to   y_i (w·x_i / s_i + b) ≥ 1 - ξ_i,  ξ_i ≥ 0``
 
-    is an ordinary support vector machine on x_i / s_i; then s is computed anew.
+    is an ordinary support vector machine on x_i / s_i; then s is recomputed.
 
     Parameters
     ----------
     C
         As in ``ImputedClassifier``.
     iterations
-        How often the machine is trained; s = 1 the first time. [H] used 5.
+        Number of times the machine is trained, the first time with s = 1. [H] used 5.
     kernel
         ``"linear"`` as in [H], or ``"rbf"`` as in [S].
     width
-        Of the RBF kernel, as in ``ImputedClassifier``.
+        Width of the RBF kernel, as in ``ImputedClassifier``.
     scale
         Standardise each column by its observed values first.
     random_state
         Seed of the held-out quarters.
     verbose
-        Print the progress on standard error.
+        Print progress on standard error.
 
     Attributes
     ----------
@@ -138,20 +138,19 @@ class GeometricMarginClassifier(WeightedClassifier):
         One ``LinearMargin`` or ``RBFMargin`` per column of labels (one for two classes), for the
         scaled columns.
     C_, width_
-        What was used; no width for the linear kernel.
+        The values used; the linear kernel has no width.
 
     Notes
     -----
-    b is not divided by s_i: the intercept is no coordinate that an example could lack. The
-    problem is not convex and the iteration need not settle; s_i is held to 0.01 at least.
-    On complete data s = 1 and this is the ordinary support vector machine. [H] and [S] have two
-    classes; three or more are one against the rest.
+    b is not divided by s_i, because an intercept cannot be missing. The problem is not convex and the
+    iteration need not converge; s_i is at least 0.01. On complete data s = 1, and this is the ordinary
+    support vector machine. [H] and [S] have two classes; three or more are handled one against the rest.
 
-    A kernel is of scalar products over what both examples have, so that what is missing is 0 in
-    it: ``exp(-width ‖x - x'‖²)`` of the rows so filled, which is positive semidefinite, and
-    ``‖w_i‖² = Σ_jk c_j c_k k(x_j, x_k)`` with x_j and x_k cut down to the columns of example i. That
-    is a kernel matrix of the support vectors for each pattern of missingness. The text of the paper
-    is not among those at hand; this follows its published outline and those who built on it.
+    The kernel uses scalar products over the columns observed in both examples, which means that missing
+    values are 0: ``exp(-width ‖x - x'‖²)`` of the rows so filled is positive semidefinite, and ``‖w_i‖² =
+    Σ_jk c_j c_k k(x_j, x_k)`` with x_j and x_k restricted to the columns of example i. This needs a kernel
+    matrix of the support vectors for each missingness pattern. The text of the paper was not available; this
+    follows its published outline and later work based on it.
 
     References
     ----------

@@ -1,10 +1,9 @@
-"""Support vector machines solved exactly, in few steps whatever C is.
+"""Support vector machines solved exactly, in few steps for any C.
 
-Decomposition methods (libsvm) slow down without bound as C grows and rows of very different
-length meet, as they do for geom; a comparator in hindsight has to be exact and quick. An
-interior-point method is both (Fine, Scheinberg 2001; Ferris, Munson 2002): some twenty steps suffice,
-of O(n d²) each on features, where the Hessian of the dual is of rank d plus a diagonal, and of O(n³)
-on a kernel matrix.
+Decomposition methods (libsvm) slow down without bound as C grows and the norms of rows differ widely, as they
+do for geom; a comparator in hindsight must be exact and fast. An interior-point method is both (Fine,
+Scheinberg 2001; Ferris, Munson 2002): some twenty steps suffice, each of O(n d²) on features, where the
+Hessian of the dual has rank d plus a diagonal, and of O(n³) on a kernel matrix.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from streamkarma.baselines.tables import Floats
 
-#: The end: the duality gap as a share of the objective.
+#: Tolerance: the duality gap relative to the objective.
 GAP = 1e-9
 
-#: Far more steps than any problem has needed; past them the best answer so far stands.
+#: Far more steps than any problem has needed; after these the best result so far is returned.
 STEPS = 200
 
-#: How much of the way to the border of the box a step goes.
+#: The fraction of the distance to the boundary of the box that a step covers.
 BACK = 0.995
 
 
@@ -33,11 +32,11 @@ class Hinge(NamedTuple):
     Attributes
     ----------
     w
-        Weights: of the columns, shape (d,), or for a kernel of the rows, shape (n,): Σ_i w_i φ(z_i).
+        Weights of the columns, shape (d,), or for a kernel of the rows, shape (n,): Σ_i w_i φ(z_i).
     b
         The intercept; 0 without one.
     objective
-        What is minimised.
+        The value of the minimum.
     """
 
     w: Floats
@@ -55,7 +54,7 @@ def linear_svm(Z: Floats, y: Floats, C: float | Floats, intercept: bool = True) 
     y
         Array of shape (n,) of -1 and 1, both present.
     C
-        Above 0: one number, or one per row.
+        Weight of the losses, above 0: one number, or one per row.
     intercept
         Whether b is free, or 0.
 
@@ -67,7 +66,7 @@ def linear_svm(Z: Floats, y: Floats, C: float | Floats, intercept: bool = True) 
     """
     n, d = Z.shape
     if d > n:
-        # Rows span n dimensions at most: the rest of the columns is a rotation away.
+        # The rows span at most n dimensions: rotate them into n columns.
         Q, R = np.linalg.qr(Z.T)
         found = linear_svm(R.T, y, C, intercept)
         return found._replace(w=Q @ found.w)
@@ -98,11 +97,11 @@ class _Hessian(Protocol):
         """H α."""
 
     def solver(self, D: Floats) -> Solve:
-        """v to (H + diag(D))^-1 v."""
+        """The map from v to (H + diag(D))^-1 v."""
 
 
 class _Features:
-    """H = A A' for a matrix A of few columns."""
+    """H = A A' for a matrix A with few columns."""
 
     def __init__(self, A: Floats) -> None:
         self.A = A
@@ -113,7 +112,7 @@ class _Features:
     def solver(self, D: Floats) -> Solve:
         scaled = self.A / D[:, np.newaxis]
         factor = cho_factor(np.eye(self.A.shape[1]) + self.A.T @ scaled)
-        # By Sherman, Morrison and Woodbury: d × d is all that is factorised.
+        # By the Sherman–Morrison–Woodbury formula, only a d × d matrix is factorised.
         return lambda v: np.asarray(v / D - scaled @ cho_solve(factor, scaled.T @ v))
 
 
@@ -138,7 +137,7 @@ def _solved(H: _Hessian, y: Floats, C: float | Floats, intercept: bool) -> Hinge
     for _ in range(STEPS):
         alpha, b, s, xi = point
         drawn = H.times(alpha)
-        # The dual's α may lie a little off the plane y·α = 0; the primal is always feasible.
+        # The dual's α may lie slightly off the plane y·α = 0; the primal is always feasible.
         objective = 0.5 * float(alpha @ drawn) + float(bound @ np.maximum(0.0, 1.0 - drawn - b * y))
         if objective < best.objective:
             best = Hinge(y * alpha, float(b), objective)
@@ -156,7 +155,7 @@ _Point = tuple[Floats, float, Floats, Floats]
 
 
 def _start(H: _Hessian, y: Floats, bound: Floats) -> _Point:
-    """α in the middle of a box that both classes can fill equally; slacks of its residual."""
+    """α in the middle of a box that both classes can fill equally, with the slacks of its residual."""
     share = np.where(y > 0, (bound[y < 0]).sum(), (bound[y > 0]).sum()) / bound.sum()
     alpha = bound * share
     residual = H.times(alpha) - 1.0
@@ -191,7 +190,7 @@ def _stepped(H: _Hessian, y: Floats, bound: Floats, point: _Point, intercept: bo
 
 
 def _length(alpha: Floats, room: Floats, s: Floats, xi: Floats, da: Floats, ds: Floats, dx: Floats) -> float:
-    """The longest step, at most 1, that leaves every part of the point above 0."""
+    """The longest step, at most 1, that keeps every part of the point above 0."""
     longest = 1.0
     for value, change in ((alpha, da), (room, -da), (s, ds), (xi, dx)):
         falling = change < 0

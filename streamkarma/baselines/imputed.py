@@ -1,4 +1,4 @@
-"""Impute once, or drop what is incomplete, then learn as if nothing had been missing."""
+"""Impute once, or drop incomplete rows or columns, then learn as if nothing had been missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamkarma.baselines.machines import Machine, fit_features, kind_of
 from streamkarma.baselines.tables import Floats, Scaler, moments
 from streamkarma.baselines.tuning import Choice, class_codes
 
-#: The imputers by name, each made for a seed.
+#: The imputers by name, each created from a seed.
 IMPUTERS: dict[str, Callable[[Any], Any]] = {
     "zero": lambda seed: SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
     "mean": lambda seed: SimpleImputer(strategy="mean", keep_empty_features=True),
@@ -34,19 +34,19 @@ IMPUTERS: dict[str, Callable[[Any], Any]] = {
 
 
 def imputer_named(name: str, random_state: Any = 0) -> Any:
-    """A new imputer for one of the names that ``ImputedClassifier`` knows."""
+    """A new imputer by its name in ``ImputedClassifier``."""
     if name not in IMPUTERS:
         raise ValueError(f"imputer is one of {', '.join(IMPUTERS)}, or a transformer; not {name!r}")
     return IMPUTERS[name](random_state)
 
 
 def targets_of(Y: Floats, squared: bool) -> NDArray[Any]:
-    """Numbers, or the number of each class, as an imputer that looks at labels takes them."""
+    """Targets or class indices, for imputers that use labels."""
     return Y[:, 0] if squared else class_codes(Y)
 
 
 class _Machine(Baseline):
-    """What the methods of this module share: a machine on features, and its settings."""
+    """Base of the methods in this module: a machine on features, and its settings."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class _Machine(Baseline):
         kind = kind_of(self.machine, self._squared)
         if constant and self.machine is None and Y.shape[1] > 1:
             kind = "crammer-singer"
-        # The hinge of Crammer and Singer is one without a free intercept.
+        # The Crammer–Singer hinge has no free intercept.
         intercept = "feature" if constant or kind == "crammer-singer" else "free"
         return fit_features(kind, Z, self._holdout(Y, weights), self.C, self.width, intercept)
 
@@ -90,7 +90,7 @@ class _Imputed(_Machine):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         named = isinstance(self.imputer, str)
         self.imputer_ = imputer_named(self.imputer, self.random_state) if named else clone(self.imputer)
-        # [H] normalises first: then 0 is the mean of what was measured, and the targets' mean is 0.
+        # [H] normalises first: 0 is then the mean of the observed values, and the targets have mean 0.
         zero = named and self.imputer == "zero"
         self._first = Scaler.of(X, scale=self.scale and zero, weights=weights)
         completed = self.imputer_.fit_transform(self._first(X), targets_of(Y, self._squared))
@@ -107,7 +107,7 @@ class _Imputed(_Machine):
 
 
 class ImputedClassifier(_Imputed, WeightedClassifier):
-    """Single imputation and a classifier on what it completes.
+    """Single imputation, and a classifier on the completed rows.
 
     Parameters
     ----------
@@ -115,33 +115,32 @@ class ImputedClassifier(_Imputed, WeightedClassifier):
         ``"zero"`` [H], see below; ``"mean"`` or ``"median"`` of the column [D, M]; ``"class-mean"``,
         in training the mean of the row's class [D]; ``"gauss"`` or ``"gmm"``, conditional means by
         EM [D]; ``"regression"``, ``"svd"`` or ``"interpolation"`` [M]: iterated regression, iterated
-        SVD, and between neighbouring rows; or any scikit-learn transformer.
+        SVD, and interpolation between neighbouring rows; or any scikit-learn transformer.
     machine
-        ``"svm"`` (linear, hinge; three classes or more are one against the rest; the default),
+        ``"svm"`` (linear, hinge, three classes or more one against the rest; the default),
         ``"crammer-singer"`` (linear, hinge, all classes at once), ``"rbf-svm"`` or ``"logistic"``.
     C
         Weight of the losses against ½‖w‖², above 0; a sequence to choose from, such as ``HAZAN_C``
         and ``SMIEJA_C`` of ``streamkarma.baselines.tuning``; None, the default, for the best of
-        0.01 … 100. It is chosen on quarters of the rows held out at random (three of them; [H]
-        holds out once). Then all rows are learned.
+        0.01 … 100. It is chosen on three random held-out quarters of the rows ([H] holds out once).
+        Then all rows are learned.
     width
-        Of the RBF kernel ``exp(-width ‖z - z'‖²)``, above 0; a sequence to choose from together
+        Width of the RBF kernel ``exp(-width ‖z - z'‖²)``, above 0; a sequence to choose from together
         with C, such as ``SMIEJA_WIDTH``; None for 0.1 or 1 times 1 / (columns · variance).
     scale
-        Standardise each column: after imputing, or for ``"zero"`` by its observed values before.
+        Standardise each column, after imputing, or for ``"zero"`` before, by its observed values.
     random_state
-        Seed of the held-out quarters and of what the imputer draws.
+        Seed of the held-out quarters and of the imputer.
     verbose
-        Print the progress on standard error.
+        Print progress on standard error.
 
     Notes
     -----
-    ``"zero"`` is [H]'s 0-imputation: columns normalised to mean 0, a constant feature added in
-    place of an intercept, then 0 for what is missing. That is KARMA with γ = 1
-    (``BatchKARMAClassifier(gamma=1)``, with the same C), and its default machine of several classes
-    is that of Crammer and Singer. Zeros in the raw units of the columns, which may lie far from all
-    data, are ``SimpleImputer(strategy="constant", fill_value=0)``. [D] calls mean imputation
-    MeanInput.
+    ``"zero"`` is [H]'s 0-imputation: columns are normalised to mean 0, a constant feature replaces the
+    intercept, and missing values are 0. This is KARMA with γ = 1 (``BatchKARMAClassifier(gamma=1)``, with the
+    same C), and its default machine for several classes is Crammer and Singer's. For zeros in the raw units
+    of the columns, which may be far from all data, use ``SimpleImputer(strategy="constant", fill_value=0)``.
+    [D] calls mean imputation MeanInput.
 
     References
     ----------
@@ -157,12 +156,12 @@ class ImputedClassifier(_Imputed, WeightedClassifier):
 
 
 class ImputedRegressor(_Imputed, WeightedRegressor):
-    """Single imputation and a ridge regression on what it completes.
+    """Single imputation, and ridge regression on the completed rows.
 
     Parameters
     ----------
     imputer, C, width, scale, random_state, verbose
-        As in ``ImputedClassifier``; for ``"zero"`` the mean of the targets is taken off, as in [H].
+        As in ``ImputedClassifier``; for ``"zero"`` the mean of the targets is subtracted, as in [H].
     machine
         ``"ridge"`` (linear; the default) or ``"rbf-ridge"``.
 
@@ -211,13 +210,13 @@ class _Deleted(_Machine):
 
 
 class DeletedClassifier(_Deleted, WeightedClassifier):
-    """Complete-case analysis, or feature deletion [M]: learn from what is complete only.
+    """Complete-case analysis or feature deletion [M]: learn only from complete rows or columns.
 
     Parameters
     ----------
     drop
-        ``"rows"``: rows with anything missing are not learned from (complete cases);
-        ``"columns"``: columns with anything missing are not used.
+        ``"rows"``: rows with missing values are not used (complete cases); ``"columns"``: columns with
+        missing values are not used.
     machine, C, width, scale, random_state, verbose
         As in ``ImputedClassifier``.
 
@@ -228,8 +227,8 @@ class DeletedClassifier(_Deleted, WeightedClassifier):
 
     Notes
     -----
-    The lecture does not say how to answer for incomplete rows: here the mean of the
-    complete ones stands for what is missing in them.
+    The lecture does not say how to predict incomplete rows; here missing values are replaced by the mean of
+    the complete rows.
 
     Examples
     --------
@@ -265,8 +264,8 @@ class _FullData(_Machine):
 class FullDataClassifier(_FullData, WeightedClassifier):
     """The oracle of [H]: the best linear classifier on complete vectors.
 
-    It refuses tables with anything missing. What it suffers is what the theorem compares
-    KARMA's loss to; no method that sees incomplete events only can use it.
+    It refuses tables with missing values. The theorem compares KARMA's loss to its loss; it is not available
+    to methods that see only incomplete events.
 
     Parameters
     ----------

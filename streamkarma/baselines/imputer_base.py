@@ -1,4 +1,4 @@
-"""What the imputers share: transformers that complete a table, column for column."""
+"""Base class of the imputers: transformers that complete a table and keep its columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from streamkarma.baselines.tables import Floats, Scaler, validated
 class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """A transformer that completes tables; ``_learn`` and ``_complete`` see scaled columns.
 
-    Tables are arrays or data frames of numbers; names of columns are kept, and
-    ``set_output(transform="pandas")`` gives frames back.
+    Tables are arrays or data frames of numbers. Column names are kept, and ``set_output(transform="pandas")``
+    makes it return frames.
     """
 
     def __sklearn_tags__(self) -> Any:
@@ -25,12 +25,12 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn from an array of shape (n, d), NaN for what is missing; ``y`` is not used."""
+        """Learn from an array of shape (n, d), NaN for missing values; ``y`` is not used."""
         self._fit_rows(validated(self, X))
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """``X`` completed; what is observed stays as it is."""
+        """``X`` completed; observed values are unchanged."""
         check_is_fitted(self)
         rows: Floats = validated(self, X, reset=False)
         if not np.isnan(rows).any():

@@ -1,7 +1,7 @@
 """Single imputations by a model of the rows: Gaussian densities [D, Section 6.1], regressions [M, 16.2.2].
 
-What is missing becomes one number. All learn from the rows of ``fit`` alone, so that later
-rows may be completed one at a time. A column without any observed value is filled with 0.
+Each missing value becomes one number. All imputers learn only from the rows of ``fit``, so that new rows can
+be completed one at a time. A column without any observed value is filled with 0.
 """
 
 from __future__ import annotations
@@ -67,28 +67,28 @@ class MixtureImputer(Imputer):
 
 
 class RegressionImputer(Imputer):
-    """Iterated regression [M, 16.2.2]: each column regressed on all others, in turn, until all settle.
+    """Iterated regression [M, 16.2.2]: each column in turn is regressed on all others until convergence.
 
-    What is missing starts at the mean; one sweep fits, for every column, least squares on
-    the rows that have it, and replaces what is missing there by the prediction. Later rows
-    are completed by the last sweep's regressions, swept in the same way.
+    Missing values start at the mean. For every column, a sweep fits least squares on the rows in which it is
+    observed, and replaces its missing values with predictions. New rows are completed with the regressions of
+    the last sweep, in the same way.
 
     Parameters
     ----------
     ridge
-        Added to the squares of each (standardised) column, per row: keeps a regression on
-        collinear columns, or on more columns than rows, determined. The lecture has none.
+        Ridge penalty per row on standardised columns, which keeps regressions on collinear columns, or on
+        more columns than rows, well-posed. The lecture has none.
     tol
-        The sweeps end when no completed value moves by more, in standard deviations.
+        The sweeps end when no completed value changes by more, in standard deviations.
     max_iter
-        Most sweeps.
+        Maximum number of sweeps.
 
     Notes
     -----
-    The lecture regresses on what the round before completed. Here a regression sees what those
-    before it in the same sweep did: with all of a round at once, completions of columns that
-    predict each other swing ever wider (on scikit-learn's wine data with 30 % missing, to
-    thousands of standard deviations in 50 sweeps), where in turn they stay bounded.
+    The lecture regresses on the values completed in the previous round. Here a regression uses the values
+    completed earlier in the same sweep. If all columns are updated at once, columns that predict each other
+    oscillate (on scikit-learn's wine data with 30 % missing, up to thousands of standard deviations in 50
+    sweeps); in turn, they stay bounded.
 
     References
     ----------
@@ -113,7 +113,7 @@ class RegressionImputer(Imputer):
             for j in np.flatnonzero(missing.any(axis=0)):
                 self._regress(filled, missing[:, j], j)
             moved = float(np.abs(filled - before).max())
-        # Columns complete here may be missing later.
+        # Columns that are complete here may be incomplete later.
         for j in np.flatnonzero(~missing.any(axis=0)):
             self._regress(filled, missing[:, j], j)
 
@@ -137,7 +137,7 @@ class RegressionImputer(Imputer):
             before = filled.copy()
             for j in np.flatnonzero(missing.any(axis=0)):
                 filled[missing[:, j], j] = (filled @ self._weights[j] + self._means[j])[missing[:, j]]
-            # Row by row, so that a row's answer does not hang on what it came with.
+            # Row by row, so that a row's result does not depend on the others.
             settled = np.abs(filled - before).max(axis=1) <= self.tol
             if settled.all():
                 break

@@ -1,4 +1,4 @@
-"""Interpolation between neighbours in order [M, 16.2.2], for rows that are a series."""
+"""Interpolation between neighbouring rows [M, 16.2.2], for time series."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from streamkarma.baselines.tables import Floats, Scaler, moments
 
 
 class InterpolationImputer(Imputer):
-    """Each column linearly between its observed neighbours, the rows being in order of time.
+    """Interpolates each column linearly between observed values, with rows in order of time.
 
-    Row numbers are the time: rows are taken to be evenly spaced, in the order of the table.
-    Before the first observed value of a column, and after the last, that value is repeated. A
-    column without any value in a table has its mean in ``fit``, 0 if there was none there.
+    Rows are assumed to be evenly spaced, in the order of the table. Before the first and after the last
+    observed value of a column, that value is repeated. A column without any value in a table gets its mean in
+    ``fit``, or 0 if it had none there either.
 
     Attributes
     ----------
@@ -22,12 +22,11 @@ class InterpolationImputer(Imputer):
 
     Notes
     -----
-    The lecture does not say how; between two neighbours, a line is the simplest.
-    A table given to ``transform`` is a series of its own: it is interpolated within itself, and
-    of ``fit`` it takes only the means. So, other than with the other imputers, a row's answer
-    depends on the rows it comes with, later ones among them, and a row alone gets the means.
-    To continue the series of ``fit``, transform both together. Rows that were shuffled, as by a
-    holdout, have neighbours that mean nothing.
+    The lecture does not say how to interpolate; a line is the simplest choice. A table given to ``transform``
+    is a separate series: it is interpolated within itself and uses only the means of ``fit``. Unlike with the
+    other imputers, the result for a row therefore depends on the other rows, including later ones, and a
+    single row gets the means. To continue the series of ``fit``, transform both together. Neighbours of
+    shuffled rows, as in a holdout, are meaningless.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Iterated SVD [M, 16.3.1]: the table of least rank that agrees with what is observed."""
+"""Iterated SVD [M, 16.3.1]: the low-rank table closest to the observed values."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from sklearn.utils import check_random_state
 from streamkarma.baselines.imputer_base import Imputer
 from streamkarma.baselines.tables import Floats, Scaler, moments, patterns
 
-#: Ranks up to this are tried where none is given.
+#: The largest rank tried if none is given.
 MOST_RANKS = 8
 
 
 class Iterated(NamedTuple):
-    """What iterated SVD comes to.
+    """The result of iterated SVD.
 
     Attributes
     ----------
     mean
-        Array of shape (d,): of the completed table, or 0 without centring.
+        Array of shape (d,): mean of the completed table, or 0 without centring.
     components
         Array of shape (rank, d), orthonormal rows, the largest singular value first.
     filled
         Array of shape (n, d): the completed table.
     steps
-        How many were taken.
+        Number of steps taken.
     """
 
     mean: Floats
@@ -38,7 +38,7 @@ class Iterated(NamedTuple):
 def iterated(
     X: Floats, rank: int, tol: float = 1e-4, max_iter: int = 300, *, centre: bool = False
 ) -> Iterated:
-    """Complete a table by iterated SVD; see ``SVDImputer`` for what the parameters mean.
+    """Complete a table by iterated SVD; see ``SVDImputer`` for the parameters.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def iterated(
     start = moments(X)[0]
     filled = np.where(missing, start, X)
     least = tol * _root_mean_square((filled - start)[~missing])
-    # A table of constant columns has no spread: there, what is left of rounding is no movement.
+    # A table of constant columns has no variance: there, changes due to rounding do not count.
     least = max(least, 1e-14 * _root_mean_square(filled))
     mean = np.zeros(X.shape[1])
     steps = 0
@@ -72,7 +72,7 @@ def _leading(X: Floats, rank: int) -> Floats:
     if len(X) < X.shape[1]:
         vectors: Floats = np.linalg.svd(X, full_matrices=len(X) < rank)[2][:rank]
         return vectors
-    # A tall table's are cheapest from d × d products.
+    # For a tall table, d × d products are cheapest.
     return np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :rank].T
 
 
@@ -83,47 +83,45 @@ def _root_mean_square(values: Floats) -> float:
 class SVDImputer(Imputer):
     """Iterated SVD: principal components of a table with gaps [M, 16.3.1].
 
-    The table M of rank k or less that comes nearest to what is observed, min Σ_Ω (x - m)²,
-    sought by two steps in turn: put M's values where the table has none, and let M be the
-    truncated SVD of the table so completed. Neither step makes the sum larger; it need not
-    come to the least there is.
+    Finds a table M of rank at most k that is closest to the observed values, min Σ_Ω (x - m)², by two
+    alternating steps: fill the gaps with M's values, and set M to the truncated SVD of the completed table.
+    Neither step increases the sum, but it need not reach the global minimum.
 
     Parameters
     ----------
     rank
-        k, from 1 to the number of columns; None for the one of 1 … 8 that fills in best a
-        twentieth of the observed values that are hidden from it. The lecture leaves it open.
+        k, from 1 to the number of columns; None for the one of 1 … 8 that best predicts a hidden twentieth of
+        the observed values. The lecture leaves it open.
     centre
-        False, the default, for the lecture's problem: the table as it is. True takes the
-        completed table's mean off before each SVD, so that M is a mean and rank k, another
-        method (a table near rank k whose columns are far from 0 needs one rank less with it).
+        False, the default, for the lecture's problem, without centring. True subtracts the completed table's
+        mean before each SVD, so that M is a mean plus rank k, which is a different method (a table of about
+        rank k whose columns are far from 0 then needs one rank less).
     scale
-        Divide each column by the standard deviation of its observed values first. False, the
-        default, as in the lecture: a column in small units then weighs more in the sum.
+        Divide each column by the standard deviation of its observed values first. False, the default, as in
+        the lecture: a column with larger numbers then has more weight in the sum.
     tol
-        The iteration ends when completed values move by less, relative to the standard
-        deviation of what is observed (root mean square, all columns together).
+        The iteration ends when completed values change by less, relative to the standard deviation of the
+        observed values (root mean square over all columns).
     max_iter
-        Most iterations.
+        Maximum number of iterations.
     random_state
-        Seed of what is hidden.
+        Seed of the choice of hidden values.
 
     Attributes
     ----------
     components_
         Array of shape (k, d), orthonormal rows.
     mean_
-        Array of shape (d,): 0 without ``centre``; both are of the columns after ``scale``.
+        Array of shape (d,): 0 without ``centre``. Both refer to the columns after ``scale``.
     n_iter_
-        Iterations taken.
+        Number of iterations.
 
     Notes
     -----
-    The lecture does not say where to start; missing values start at the mean of their column,
-    where its iterated regression does.
-    Nor does it have later rows. They are completed from the same start by ``max_iter`` of the
-    same steps with the components of ``fit``: by least squares over what they have, but along a
-    direction that what they have says next to nothing about they stay near the start.
+    The lecture does not say where to start; missing values start at the mean of their column, as in its
+    iterated regression. Nor does it deal with new rows. They are completed from the same start by
+    ``max_iter`` of the same steps with the components of ``fit``: by least squares over the observed values,
+    but they stay near the start along directions that these hardly determine.
 
     References
     ----------
@@ -173,7 +171,7 @@ class SVDImputer(Imputer):
     def _best_rank(self, X: Floats) -> int:
         rng = check_random_state(self.random_state)
         hidden = ~np.isnan(X) & (rng.random_sample(X.shape) < 0.05)
-        # A row keeps two values at least: with fewer there is nothing to tell ranks apart.
+        # Each row keeps at least two values: fewer would not distinguish ranks.
         hidden[(~np.isnan(X)).sum(axis=1) - hidden.sum(axis=1) < 2] = False
         if not hidden.any():
             return 1
@@ -190,7 +188,7 @@ class SVDImputer(Imputer):
         for observed, rows in zip(found.observed, found.rows(), strict=True):
             off = filled[rows] - self.mean_
             parts = off @ self.components_.T
-            # With the components held, a step adds V_oᵀ (x_o - V_o z) to z: all steps at once.
+            # With fixed components, a step adds V_oᵀ (x_o - V_o z) to z; this takes all steps at once.
             left, sizes, right = np.linalg.svd(self.components_[:, observed].T, full_matrices=False)
             remaining = (1.0 - np.minimum(sizes, 1.0) ** 2) ** self.max_iter
             gains = np.where(sizes > 1e-6, (1.0 - remaining) / np.maximum(sizes, 1e-6), 0.0)

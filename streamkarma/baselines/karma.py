@@ -1,4 +1,4 @@
-"""KARMA as a batch method: its kernel in front of a support vector machine [H, Section 5]."""
+"""KARMA as a batch method: a support vector machine with its kernel [H, Section 5]."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from streamkarma.baselines.machines import Kernels, fit_gram
 from streamkarma.baselines.tables import Floats, Scaler, zero_filled
 from streamkarma.baselines.tuning import Choice
 
-#: The orders that [H] chooses from.
+#: The candidate orders of [H].
 GAMMAS = (1, 2, 3, 4)
 
-#: The machines of several classes.
+#: The machines for several classes.
 MULTICLASS = ("crammer-singer", "one-vs-rest")
 
 
@@ -42,11 +42,11 @@ class _BatchKARMA(Baseline):
         self._values, self._observed = self._described(X)
         self._weights = weights
         products, overlaps = self._pairs(self._values, self._observed)
-        # [H] normalises the targets of a regression: their mean is 0.
+        # [H] normalises regression targets to mean 0.
         self._mean = np.average(Y, axis=0, weights=weights) if self._squared else np.zeros(Y.shape[1])
-        # One at a time is kept: a matrix of n × n numbers is what costs memory here.
+        # Only one is kept at a time, because each takes n × n numbers.
         grams = Kernels(orders, lru_cache(1)(lambda order: self._kernel(products, overlaps, order)))
-        # The constant attribute stands in for an intercept; without it there is a free one.
+        # The constant attribute replaces the intercept; without it, the intercept is free.
         intercept = "feature" if self.bias else "free"
         holdout = self._holdout(Y - self._mean, weights)
         found = fit_gram(self._kind(Y.shape[1]), grams, holdout, self.C, intercept, default=2)
@@ -66,14 +66,14 @@ class _BatchKARMA(Baseline):
         return self.machine_.scores(self._kernel(products, overlaps, self.gamma_, X)) + self._mean
 
     def _grouped(self, d: int) -> Floats:
-        """Array of shape (d, attributes): 1 where a column belongs to an attribute, per column."""
+        """Array of shape (d, attributes): 1 where a column belongs to an attribute."""
         of = np.arange(d) if self.attributes is None else np.asarray(self.attributes)
         if of.shape != (d,):
             raise ValueError(f"attributes names the attribute of each of the {d} columns, not {of.shape}")
         return np.asarray(of[:, np.newaxis] == np.unique(of), dtype=np.float64)
 
     def _described(self, X: Floats) -> tuple[Floats, Floats]:
-        """Values with 0 for what is missing, and which attributes are observed (1 or 0)."""
+        """Values with 0 where missing, and indicators of the observed attributes (1 or 0)."""
         values = zero_filled(self._scaler(X))
         observed = ((~np.isnan(X)).astype(np.float64) @ self._groups > 0).astype(np.float64)
         if self.bias:
@@ -91,7 +91,7 @@ class _BatchKARMA(Baseline):
             rows = norms if X is None else _norms(*self._described(X), order)
             K = K / (rows[:, np.newaxis] * norms)
         else:
-            # Only the scale of C changes: one grid then serves every order and any units.
+            # This changes only the scale of C, so that one grid serves every order and any units.
             K = K / np.average(norms * norms, weights=self._weights)
         return K if self.degree == 1 else (1.0 + K) ** self.degree
 
@@ -106,7 +106,7 @@ def growth(overlaps: Floats, order: int) -> Floats:
 
 def _norms(values: Floats, observed: Floats, order: int) -> Floats:
     squares = (values * values).sum(axis=1) * growth(observed.sum(axis=1), order)
-    # A row with nothing but zeros has no norm; its kernel values are 0 whatever it is divided by.
+    # A row of zeros has norm 0; its kernel values are 0 whatever the divisor.
     return np.where(squares > 0, np.sqrt(squares), 1.0)
 
 
@@ -114,8 +114,8 @@ class BatchKARMAClassifier(_BatchKARMA, WeightedClassifier):
     """A support vector machine with KARMA's kernel.
 
     ``k((x, o), (x', o')) = G(|o ∩ o'|) Σ_{i ∈ o ∩ o'} x_i x'_i`` with
-    ``G(n) = 1 + n + … + n^(γ-1)`` [H, Theorem 4], and ``min ½‖v‖² + C Σ_i loss_i``, the loss being
-    the hinge ``max(0, 1 - y_i v·φ(x_i))``, or for several classes that of Crammer and Singer.
+    ``G(n) = 1 + n + … + n^(γ-1)`` [H, Theorem 4], and ``min ½‖v‖² + C Σ_i loss_i`` with the
+    hinge loss ``max(0, 1 - y_i v·φ(x_i))``, or Crammer and Singer's for several classes.
 
     Parameters
     ----------
@@ -124,38 +124,38 @@ class BatchKARMAClassifier(_BatchKARMA, WeightedClassifier):
         default, for the best of 1, 2, 3, 4 on held-out quarters, together with C, as in [H].
     C
         Weight of the losses against ½‖v‖², above 0; a sequence to choose from, such as [H]'s
-        ``tuning.HAZAN_C``; None for the best of 0.01 … 100. It is counted in units of the mean of
-        k(x, x) over the rows, so that one grid serves every γ and any units.
+        ``tuning.HAZAN_C``; None for the best of 0.01 … 100. It is in units of the mean of k(x, x)
+        over the rows, so that one grid serves every γ and any units.
     degree
-        Of a polynomial classifier over KARMA's features, ``(1 + k)^degree`` [H, Section 6], with k
-        in those units; 1 for the linear one.
+        Degree of a polynomial classifier over KARMA's features, ``(1 + k)^degree`` [H, Section 6],
+        with k in those units; 1 for the linear one.
     normalize
         Divide the kernel by sqrt(k(x, x) k(x', x')), as the online learner does. The paper does not:
-        with it, γ = 1 is no 0-imputation, whatever C is.
+        γ = 1 is then not 0-imputation, whatever C is.
     bias
         Add an attribute that is always observed and 1, as [H] does; otherwise the machine has a
-        free intercept (with one against the rest for several classes).
+        free intercept (and several classes are handled one against the rest).
     attributes
-        Array of shape (d,): the attribute of each column, where several columns describe
-        one (the categories of a string); |o ∩ o'| counts attributes. None: each its own.
+        Array of shape (d,): the attribute of each column, if several columns describe one attribute
+        (the categories of a string); |o ∩ o'| counts attributes. None if each column is its own.
     scale
         Standardise each column by its observed values first, so that its mean is 0 as in [H].
     multiclass
-        ``"crammer-singer"`` as [H], or ``"one-vs-rest"``, for three classes or more.
+        For three classes or more: ``"crammer-singer"`` as in [H], or ``"one-vs-rest"``.
     random_state
         Seed of the held-out quarters.
     verbose
-        Print the progress on standard error.
+        Print progress on standard error.
 
     Attributes
     ----------
     gamma_, C_
-        What was used.
+        The values used.
 
     Notes
     -----
-    The kernel of all pairs is held: 8 n² bytes, three times while fitting. [H] holds out once, here
-    three quarters are held out.
+    The full kernel matrix is kept: 8 n² bytes, three times as much while fitting. [H] holds out once; here
+    three random quarters are held out in turn.
 
     References
     ----------
@@ -205,7 +205,7 @@ class BatchKARMARegressor(_BatchKARMA, WeightedRegressor):
     Parameters
     ----------
     gamma, C, degree, normalize, bias, attributes, scale, random_state, verbose
-        As in ``BatchKARMAClassifier``. The mean of the targets is taken off first, as in [H].
+        As in ``BatchKARMAClassifier``. The mean of the targets is subtracted first, as in [H].
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""The learners that stand behind an imputation or a kernel.
+"""The learners used after imputation or with a kernel.
 
-Every machine minimises ``½‖w‖² + C Σ_i weight_i loss(y_i, w·φ(z_i) + b)``, so that C means the same
-for all of them; one machine per column of Y, but for the multinomial logistic loss and the hinge of
-Crammer and Singer, which see all columns at once. The solvers are scikit-learn's, except for the
-linear support vector machine and the one without an intercept.
+Every machine minimises ``½‖w‖² + C Σ_i weight_i loss(y_i, w·φ(z_i) + b)``, so that C means the same for all
+of them. There is one machine per column of Y, except for the multinomial logistic loss and the Crammer–Singer
+hinge, which use all columns at once. The solvers are scikit-learn's, except for the linear support vector
+machine and the one without an intercept.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from streamkarma.baselines.hinge import kernel_svm, linear_svm
 from streamkarma.baselines.tables import Floats
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, Holdout, candidates, class_codes, middle
 
-#: Share of the rows that a class without any is taken to have, in multinomial scores.
+#: The share of rows assumed for a class without any, in multinomial scores.
 NEVER = 1e-6
 
-#: Up to so many columns a d × d matrix is factorised in every step of a logistic regression.
+#: With up to this many columns, each step of a logistic regression factorises a d × d matrix.
 FEW = 500
 
 KINDS = (
@@ -46,7 +46,7 @@ Kernel = TypeVar("Kernel", bound=Hashable)
 
 
 class Scorer(Protocol):
-    """Scores rows of features, or of a kernel matrix: shape (n,), or (n, classes) for all at once."""
+    """Scores rows of features or of a kernel matrix: shape (n,), or (n, classes) for all classes."""
 
     def __call__(self, Z: Floats) -> Floats: ...
 
@@ -63,7 +63,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Multinomial:
-    """One score per class from a scikit-learn classifier that knows some of them."""
+    """One score per class from a scikit-learn classifier that was trained on some of the classes."""
 
     classifier: Any
     there: NDArray[np.intp]
@@ -91,7 +91,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Ridged:
-    """What a scikit-learn regressor says, above a mean taken off before."""
+    """The predictions of a scikit-learn regressor, plus the mean subtracted before fitting."""
 
     regressor: Any
     mean: float
@@ -102,7 +102,7 @@ class Ridged:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a scikit-learn classifier's decision function says."""
+    """The decision function of a scikit-learn classifier."""
 
     classifier: Any
 
@@ -118,16 +118,16 @@ class Machine:
     kind
         ``"svm"`` (hinge), ``"crammer-singer"`` (its multiclass form, without a free intercept),
         ``"logistic"`` (three classes or more: multinomial) or ``"ridge"`` (squared loss) on the
-        columns as they are; ``"rbf-svm"`` or ``"rbf-ridge"`` with ``exp(-width ‖z - z'‖²)``;
-        ``"gram-svm"``, ``"gram-crammer-singer"`` or ``"gram-ridge"`` on a kernel matrix.
+        columns; ``"rbf-svm"`` or ``"rbf-ridge"`` with ``exp(-width ‖z - z'‖²)``; ``"gram-svm"``,
+        ``"gram-crammer-singer"`` or ``"gram-ridge"`` on a kernel matrix.
     C
         Weight of the losses against ½‖w‖², above 0.
     width
-        Of the RBF kernel, above 0; None for 1 / (columns · variance of all values).
+        Width of the RBF kernel, above 0; None for 1 / (columns · variance of all values).
     intercept
-        ``"free"``: b, which is not weighed; or ``"feature"``: a constant feature, weighed like any
-        other [H]. It is added to columns, which are then divided by the root of their mean squared
-        norm, as batch KARMA's kernel is; a kernel matrix has to hold it already.
+        ``"free"``: b, which is not regularised; or ``"feature"``: a constant feature, regularised like any
+        other [H]. It is added to the columns, which are then divided by the root of their mean squared
+        norm, as batch KARMA's kernel is; a kernel matrix must already include it.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Machine:
         return Z if self.centre is None else Z - self.centre
 
     def _together(self, Z: Floats, Y: Floats, weights: Floats | None) -> Scorer:
-        """All classes in one: what the loss is for three or more."""
+        """One machine for all of three or more classes."""
         codes = class_codes(Y)
         there = np.unique(codes)
         if len(there) < 2 or Z.shape[1] == 0:
@@ -184,12 +184,12 @@ class Machine:
 
     def _one(self, Z: Floats, y: Floats, weights: Floats | None) -> Scorer:
         if np.all(y == y[0]) or Z.shape[1] == 0:
-            # Nothing to tell apart, or nothing to tell it by: the majority, or the mean.
+            # A constant target, or no features: the majority, or the mean.
             return Constant(np.atleast_1d(np.average(y, weights=weights)))
         C = self.C if weights is None else self.C * weights
         gram = self.kind.startswith("gram")
         if self.kind in ("svm", "crammer-singer"):
-            # With two classes the hinge of Crammer and Singer is half of the ordinary one.
+            # With two classes, the Crammer–Singer hinge is half of the ordinary one.
             w, b, _ = linear_svm(Z, y, C, self.free)
             return Linear(w, b)
         if gram and not self.kind.endswith("ridge") and not self.free:
@@ -197,7 +197,7 @@ class Machine:
             return Linear(w, b)
         solver = self._solver(Z.shape[1])
         if self.kind.endswith("ridge"):
-            # KernelRidge has no intercept: the mean is taken off before.
+            # KernelRidge has no intercept, so the mean is subtracted first.
             mean = float(np.average(y, weights=weights)) if self.free else 0.0
             return Ridged(solver.fit(Z, y - mean, sample_weight=weights), mean)
         return Decided(solver.fit(Z, y, sample_weight=weights))
@@ -210,7 +210,7 @@ class Machine:
             case "gram-svm":
                 return SVC(kernel="precomputed", C=self.C)
             case "logistic":
-                # Newton's method is exact in a few steps, where the columns are few.
+                # With few columns, Newton's method is exact in a few steps.
                 exact = {"solver": "newton-cholesky", "tol": 1e-8} if columns <= FEW else {}
                 return LogisticRegression(C=self.C, max_iter=1000, fit_intercept=self.free, **exact)
             case "ridge":
@@ -222,17 +222,17 @@ class Machine:
 
 
 def width_unit(Z: Floats) -> float:
-    """1 / (columns · variance of all values): what widths of an RBF kernel are counted in."""
+    """1 / (columns · variance of all values): the unit of RBF kernel widths."""
     return 1.0 / (Z.shape[1] * (np.nanvar(Z) or 1.0)) if Z.size else 1.0
 
 
 def kind_of(machine: str | None, squared: bool) -> str:
-    """The kind of machine on features that was asked for, or the linear one of the task.
+    """The kind of machine requested, or the linear one for the task.
 
     Raises
     ------
     ValueError
-        For a machine that is none, or for another task.
+        For an unknown machine, or one for another task.
     """
     kinds = ("ridge", "rbf-ridge") if squared else ("svm", "crammer-singer", "rbf-svm", "logistic")
     if machine is not None and machine not in kinds:
@@ -244,7 +244,7 @@ def kind_of(machine: str | None, squared: bool) -> str:
 def fit_features(
     kind: str, Z: Floats, holdout: Holdout, C: Choice, width: Choice = None, intercept: str = "free"
 ) -> Machine:
-    """A machine on features, with C and the width as given or chosen on held-out quarters.
+    """A machine on features, with C and the width given or chosen on held-out quarters.
 
     Parameters
     ----------
@@ -253,10 +253,10 @@ def fit_features(
     Z
         Array of shape (n, d).
     holdout
-        Has the targets and weights of the rows.
+        The holdout, with the targets and weights of the rows.
     C, width
-        A number, several to choose from, or None for those of ``GRID`` and ``WIDTHS``; machines
-        without an RBF kernel have no width.
+        A number, several to choose from, or None for ``GRID`` and ``WIDTHS``; machines without an RBF kernel
+        have no width.
     """
     unit = width_unit(Z)
     widths = candidates("width", width, [factor * unit for factor in WIDTHS])
@@ -274,7 +274,7 @@ def fit_features(
 
 
 class Kernels(Mapping[Kernel, Floats]):
-    """Kernel matrices of shape (n, n) by what tells them apart (γ, the width); ``made`` makes one."""
+    """Kernel matrices of shape (n, n) by their parameter (γ or the width); ``made`` computes one."""
 
     def __init__(self, keys: Sequence[Kernel], made: Callable[[Kernel], Floats]) -> None:
         self.keys_, self.made = keys, made
@@ -304,11 +304,11 @@ def fit_gram(
     kind, intercept
         As in ``Machine``.
     kernels
-        What there is to choose from, the simplest first.
+        The candidates, simplest first.
     holdout, C
         As in ``fit_features``.
     default
-        The key that stands with too few rows to choose on, if it is one; otherwise the last.
+        The key used if there are too few rows for a holdout; the last one if it is not a key.
 
     Returns
     -------

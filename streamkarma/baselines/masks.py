@@ -1,7 +1,7 @@
-"""Gaps for complete tables, by the three mechanisms of [S, section 4.1].
+"""Removes values from complete tables, by the three mechanisms of [S, section 4.1].
 
 Each function takes a complete table and the share of values to remove, and returns a copy with NaN
-for what was removed. The removal of 85 % at random in [D] is ``mcar`` with a share of 0.85.
+for the removed values. The removal of 85 % at random in [D] is ``mcar`` with a share of 0.85.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from sklearn.utils import check_array, check_random_state
 
 from streamkarma.baselines.tables import Floats
 
-#: Of standardised columns, directions with less than this part of the greatest variance do not vary.
+#: Directions of standardised columns with less than this fraction of the largest variance count as constant.
 NO_VARIANCE = 1e-12
 
 
 class VisibleHalf(NamedTuple):
-    """What ``nmar`` leaves.
+    """The result of ``nmar``.
 
     Attributes
     ----------
     X
-        Array of shape (n, visible): the visible columns, NaN for what was removed.
+        Array of shape (n, visible): the visible columns, NaN for removed values.
     columns
-        Array of shape (visible,): their numbers in the complete table, rising.
+        Array of shape (visible,): their indices in the complete table, in increasing order.
     """
 
     X: Floats
@@ -42,19 +42,19 @@ def mcar(X: ArrayLike, share: float, random_state: Any = 0) -> Floats:
     X
         Array of shape (n, d) without NaN.
     share
-        Part of all values to remove, above 0 and below 1.
+        Share of all values to remove, above 0 and below 1.
     random_state
         Seed of the removal.
 
     Returns
     -------
-    Array of shape (n, d). Exactly ``share`` of its values, rounded to a whole number of them, are
-    NaN: the paper speaks of a fixed percentage. Nothing keeps a row or a column from losing all.
+    Array of shape (n, d). Exactly ``share`` of its values, up to rounding, are NaN: the paper speaks of a
+    fixed percentage. A row or column may lose all of its values.
 
     Raises
     ------
     ValueError
-        If X is not a table of finite numbers, or the share is out of its range.
+        If X is not a table of finite numbers, or the share is out of range.
 
     Examples
     --------
@@ -67,38 +67,38 @@ def mcar(X: ArrayLike, share: float, random_state: Any = 0) -> Floats:
 
 
 def mar(X: ArrayLike, share: float, random_state: Any = 0) -> Floats:
-    """Remove values depending on the row's place among all rows: missing at random in [S].
+    """Remove values depending on the position of the row among all rows: missing at random in [S].
 
-    For each column i one row x_i of the table is drawn, all of them different rows. Column i of a row
-    x is removed with probability exp(-t ‖x - x_i‖), with the Mahalanobis norm of the table's sample
-    covariance. Rows that equal x_i keep their column i.
+    For each column i, a row x_i of the table is drawn, without replacement. Column i of a row x is removed
+    with probability exp(-t ‖x - x_i‖), with the Mahalanobis norm of the table's sample covariance. Rows equal
+    to x_i keep their column i.
 
     Parameters
     ----------
     X
         Array of shape (n, d) without NaN, with at least as many rows as columns.
     share
-        Part of all values to remove, above 0 and below 1; t is such that this is the expected part,
-        and the part that is removed comes close to it.
+        Share of all values to remove, above 0 and below 1; t is chosen so that this is the expected share,
+        and the actual share is close to it.
     random_state
         Seed of the rows x_i and of the removal.
 
     Returns
     -------
-    Array of shape (n, d), NaN for what was removed.
+    Array of shape (n, d), NaN for removed values.
 
     Raises
     ------
     ValueError
-        If X is not such a table, or if no t gives the share: rows that equal x_i are not touched.
+        If X is not such a table, or if no t gives the share: rows equal to x_i lose nothing.
 
     Notes
     -----
-    [S] calls this missing at random. Strictly the probability also depends on the values that
-    are removed, as x is the complete row.
+    [S] calls this missing at random. Strictly speaking, the probability also depends on the removed values,
+    as x is the complete row.
 
-    A singular covariance is inverted on the directions in which the table varies; rows differ in
-    no others.
+    A singular covariance is inverted only on the directions in which the table varies; rows do not differ in
+    any others.
 
     Examples
     --------
@@ -116,31 +116,31 @@ def mar(X: ArrayLike, share: float, random_state: Any = 0) -> Floats:
 def nmar(X: ArrayLike, share: float, random_state: Any = 0) -> VisibleHalf:
     """Remove values depending on columns that are then dropped: not missing at random.
 
-    The columns are split into a visible and a hidden half at random; of an odd number the visible
-    half has one more. For each visible column i one row x_i is drawn, all of them different rows, and
-    column i of a row x is removed with probability exp(-t ‖x - x_i‖), with the Mahalanobis norm on
-    the hidden columns. Rows that equal x_i, in all columns, keep their column i.
+    The columns are split at random into a visible and a hidden half; the visible half has one more if the
+    number is odd. For each visible column i, a row x_i is drawn, without replacement, and column i of a row x
+    is removed with probability exp(-t ‖x - x_i‖), with the Mahalanobis norm on the hidden columns. Rows equal
+    to x_i in all columns keep their column i.
 
     Parameters
     ----------
     X
-        Array of shape (n, d) without NaN, with two columns at least, and at least as many rows as
-        there are visible columns.
+        Array of shape (n, d) without NaN, with at least two columns, and at least as many rows as visible
+        columns.
     share
-        Part of the visible values to remove, above 0 and below 1; t is such that this is the
-        expected part.
+        Share of the visible values to remove, above 0 and below 1; t is chosen so that this is the expected
+        share.
     random_state
         Seed of the halves, of the rows x_i and of the removal.
 
     Returns
     -------
-    ``VisibleHalf``: the visible columns with NaN for what was removed, and which ones they are.
+    ``VisibleHalf``: the visible columns with NaN for removed values, and their indices.
 
     Raises
     ------
     ValueError
-        If X is not such a table, or if no t gives the share: rows that equal x_i are not touched,
-        and those that equal it only in the hidden columns always lose their value.
+        If X is not such a table, or if no t gives the share: rows equal to x_i lose nothing, and rows that
+        equal it only in the hidden columns always lose their value.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def nmar(X: ArrayLike, share: float, random_state: Any = 0) -> VisibleHalf:
     """
     table, rng = _checked(X, share), check_random_state(random_state)
     if table.shape[1] < 2:
-        raise ValueError("nmar needs 2 columns at least, of which one is hidden")
+        raise ValueError("nmar needs at least 2 columns, one of which is hidden")
     order = rng.permutation(table.shape[1])
     hidden, columns = order[: len(order) // 2], np.sort(order[len(order) // 2 :])
     points = _drawn(len(table), len(columns), rng)
@@ -167,13 +167,13 @@ def removal_chances(X: Floats, seen: Floats, points: Any, share: float) -> Float
     Parameters
     ----------
     X
-        Array of shape (n, d): the complete table. Rows that equal x_i there have probability 0.
+        Array of shape (n, d): the complete table. Rows equal to x_i in it have probability 0.
     seen
-        Array of shape (n, k): the columns that distances are measured in.
+        Array of shape (n, k): the columns used for distances.
     points
-        Array of shape (p,): the rows x_i, one for each column that loses values.
+        Array of shape (p,): indices of the rows x_i, one for each column that loses values.
     share
-        What the probabilities are on average.
+        The mean of the probabilities.
 
     Returns
     -------
@@ -206,7 +206,8 @@ def removal_chances(X: Floats, seen: Floats, points: Any, share: float) -> Float
 
 def _distances(seen: Floats, points: Any) -> Floats:
     """Mahalanobis distances of all rows from some of them, shape (n, points)."""
-    # Standardised first: it leaves these distances as they are, and columns of any unit then count.
+    # Standardising does not change these distances, but keeps columns in small units from counting as
+    # constant.
     spread = seen.std(axis=0)
     scaled = (seen - seen.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(scaled.T)))
@@ -216,14 +217,14 @@ def _distances(seen: Floats, points: Any) -> Floats:
 
 
 def _drawn(rows: int, columns: int, rng: np.random.RandomState) -> Any:
-    """The row x_i of each column."""
+    """The index of the row x_i of each column."""
     if rows < columns:
         raise ValueError(f"{columns} different rows are to be drawn, but the table has {rows}")
     return rng.permutation(rows)[:columns]
 
 
 def _checked(X: ArrayLike, share: float) -> Floats:
-    """A copy of the table, to put the gaps into."""
+    """A checked copy of the table, to remove values from."""
     if not 0.0 < share < 1.0:
         raise ValueError(f"share must be above 0 and below 1, not {share}")
     return np.asarray(check_array(X, dtype=np.float64, order="C", copy=True, ensure_min_samples=2))

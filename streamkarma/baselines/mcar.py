@@ -1,4 +1,4 @@
-"""Is it missing completely at random? The supervised test of [M, Section 16.1.2]."""
+"""The supervised test for values missing completely at random of [M, Section 16.1.2]."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from streamkarma.baselines.tables import Bools, Floats, Scaler, zero_filled
 
-#: Ridge on standardised columns, per row: columns that always go together stay solvable.
+#: Ridge penalty per row on standardised columns, which keeps collinear columns solvable.
 RIDGE = 1e-3
 
-#: Numbers in a block of resampled targets: some tens of megabytes.
+#: Numbers in a block of resampled targets: tens of megabytes.
 BLOCK = 4_000_000
 
 
 class MCARTest(NamedTuple):
-    """What the test found.
+    """The result of the test.
 
     Attributes
     ----------
     statistic
-        Share of the squared error that 'missing' takes away, each row being predicted by a fit on
-        the others: 1 - (with it) / (without it). At most 1, below 0 where it makes things worse.
+        The share of the squared error that 'missing' removes, with each row predicted by a fit on the others:
+        1 - (with it) / (without it). At most 1, negative if it makes the predictions worse.
     p_value
-        Share of resampled targets, the data's own included, that reach the statistic. Small:
-        missingness tells something about the target, so it is not completely at random.
+        Share of resampled targets, including the original one, that reach the statistic. If it is small,
+        missingness is informative about the target, and so not completely at random.
     permuted
         Array of shape (permutations,): the statistic of each resampled target.
     """
@@ -55,65 +55,61 @@ def mcar_test(
 ) -> MCARTest:
     """Test whether 'missing' predicts the label, or the values of an attribute.
 
-    As in the lecture, 'missing' is one more category of each attribute, beside the values that
-    are observed: a linear regression (ridge) of the target on both is compared with one on the
-    observed values alone, leaving each row out.
+    As in the lecture, 'missing' is an additional category of each attribute: a ridge regression of the target
+    on it and the observed values is compared with one on the observed values alone, by leave-one-out errors.
 
     Parameters
     ----------
     X
-        Array of shape (n, d), NaN for what is missing; three rows at least.
+        Array of shape (n, d), NaN for missing values; at least three rows.
     y
-        Array of shape (n,): labels. Numbers (floats) are predicted as they are; integers,
-        strings and booleans are classes.
+        Array of shape (n,): labels. Floats are targets of a regression; integers, strings and booleans are
+        classes.
     attribute
-        Instead of ``y``: number of the attribute whose values are the target, over the rows that
-        have it; the others predict it.
+        Instead of ``y``: index of the attribute whose values are the target, over the rows in which it is
+        observed; the others predict it.
     attributes
-        Array of shape (d,): number of the attribute that each column belongs to, as
-        ``EventCoder.attributes_``: the categories of a string are missing together, and have one
-        'missing' between them. None, the default: each column is its own.
+        Array of shape (d,): index of the attribute of each column, as in ``EventCoder.attributes_``: the
+        categories of a string are missing together and share one 'missing'. None, the default, if each column
+        is its own.
     given
-        What the model has besides 'missing'. ``"values"``, the default and the lecture's: what is
-        observed. ``"nothing"``: whether missingness by itself tells anything about the target.
+        What the model uses besides 'missing'. ``"values"``, the default, as in the lecture: the observed
+        values. ``"nothing"``: to test whether missingness alone is informative about the target.
     permutations
-        How many resampled targets, 1 or more; the least p-value is 1 / (permutations + 1).
+        Number of resampled targets, 1 or more; the smallest p-value is 1 / (permutations + 1).
     random_state
         Seed of the resampling.
 
     Returns
     -------
-    ``MCARTest``. With nothing missing in some rows and not in others, or a constant target, the
-    statistic is 0 and the p-value 1: there is nothing to find.
+    ``MCARTest``. If no column is missing in only some of the rows, or the target is constant, the statistic
+    is 0 and the p-value 1.
 
     Raises
     ------
     ValueError
-        Unless one of ``y`` and ``attribute`` is given; for an attribute or a ``given`` that there
-        is not; with too few rows.
+        Unless exactly one of ``y`` and ``attribute`` is given; for an unknown ``attribute`` or ``given``;
+        with too few rows.
 
     Notes
     -----
-    Of the two, ``"nothing"`` also finds missingness that depends on what is observed (missing at
-    random): it goes together with a target that depends on the same. With the values in the model
-    that tells nothing more, and goes unseen as far as the values speak for it linearly; what is
-    left points to a dependence on what is *not* observed. Either is evidence against MCAR;
-    a dependence on missing values that leaves no trace in the target has no test.
+    ``"nothing"`` also detects missingness that depends on observed values (missing at random), if the target
+    depends on the same values. With ``"values"``, such a dependence goes undetected as far as it is linear in
+    the values; any remaining effect indicates a dependence on *unobserved* values. Either is evidence against
+    MCAR. No test can detect a dependence on missing values that leaves no trace in the target.
 
-    The lecture asks for some supervised learner; a linear one makes every resampling a product
-    with one matrix. It cannot see what only a combination of attributes tells.
+    The lecture calls for some supervised learner; with a linear one, every resampling is a product with the
+    same matrix. It cannot detect what only a combination of attributes reveals.
 
-    Values are standardised, and at their mean where they are missing. This holds for the 0 and 1
-    of categories as well: with 0 in all of them, 'missing' would be what no category says, and so be
-    in the model of the values already.
+    Values are standardised and imputed by their mean. This includes the 0 and 1 of categories: with 0 in all
+    of them, 'missing' would be the absence of all categories, and so already be in the model of the values.
 
-    With ``"nothing"`` targets are permuted, which is exact. With ``"values"`` the residuals of the
-    model of the values, each row's by the fit on the others, have their signs flipped at random
-    (a wild bootstrap) instead of changing places: where a value matters, rows that lack it have
-    larger residuals, and in other places these would make small p-values out of nothing. The
-    p-values hold for many rows; they are somewhat small where an attribute that nearly determines
-    the target lacks a third of its values or more, and large, so that little is found, where
-    there are about as many columns as rows.
+    With ``"nothing"``, targets are permuted, which is exact. With ``"values"``, the leave-one-out residuals
+    of the model of the values are not permuted, but their signs are flipped at random (a wild bootstrap):
+    where a value matters, rows that lack it have larger residuals, and permuting these would make p-values
+    spuriously small. The p-values are asymptotic. They are somewhat too small if an attribute that nearly
+    determines the target lacks a third of its values or more, and too large, with little power, if there are
+    about as many columns as rows.
 
     References
     ----------
@@ -128,7 +124,7 @@ def mcar_test(
     >>> mcar_test(X, y).p_value
     0.001
 
-    Missing where another attribute is large, which says all that there is to say of the target:
+    Missing where another attribute is large, which already contains all information about the target:
 
     >>> X = rng.standard_normal((200, 2))
     >>> target = X[:, 0] + rng.standard_normal(200)
@@ -158,7 +154,7 @@ def mcar_test(
 
 
 def _attributes(attributes: ArrayLike | None, d: int) -> NDArray[Any]:
-    """Number of each column's attribute."""
+    """Index of each column's attribute."""
     of = np.arange(d) if attributes is None else np.asarray(attributes)
     if of.shape != (d,):
         raise ValueError(f"attributes names the attribute of each of the {d} columns, not {of.shape}")
@@ -166,7 +162,7 @@ def _attributes(attributes: ArrayLike | None, d: int) -> NDArray[Any]:
 
 
 def _split(rows: Floats, of: NDArray[Any], attribute: int) -> tuple[Floats, Floats]:
-    """Of the rows that have an attribute: the columns of the others, and its own."""
+    """For the rows in which an attribute is observed: the other attributes' columns, and its own."""
     own = of == attribute
     if not own.any():
         known = np.unique(of)
@@ -179,13 +175,13 @@ def _split(rows: Floats, of: NDArray[Any], attribute: int) -> tuple[Floats, Floa
 
 
 def _observed(rows: Floats, of: NDArray[Any]) -> Bools:
-    """Which rows have which attributes: shape (n, attributes), in the order of their numbers."""
+    """Which attributes are observed in which rows: shape (n, attributes), in the order of their indices."""
     seen = [(~np.isnan(rows[:, of == number])).any(axis=1) for number in np.unique(of)]
     return np.array(seen, dtype=bool).reshape(-1, len(rows)).T
 
 
 def _columns(y: NDArray[Any]) -> Floats:
-    """Numbers as one column, classes as one column of 0 and 1 each."""
+    """Numbers as one column, classes as an indicator column each."""
     assert_all_finite(y, input_name="y")
     if y.dtype.kind == "f":
         return np.asarray(y, dtype=np.float64)[:, np.newaxis]
@@ -200,7 +196,7 @@ def _resampled(
     if not indicators.shape[1] or not (off * off).sum() > 0:
         return MCARTest(0.0, 1.0, np.zeros(permutations))
     reduced, full = _Ridge(values), _Ridge(np.hstack([values, indicators]))
-    # By the fits on the other rows: with as many columns as rows the fit on all leaves nothing.
+    # Leave-one-out: with as many columns as rows, a fit on all rows has no residuals.
     residuals = reduced.residuals(off) if values.shape[1] else off
     fitted = off - residuals
 
@@ -218,20 +214,20 @@ def _resampled(
     statistic = float(gains(off[:, np.newaxis])[0])
     blocks = draws(residuals, permutations, max(1, BLOCK // off.size), rng)
     permuted = np.concatenate([gains(fitted[:, np.newaxis] + block) for block in blocks])
-    # A hair's breadth, so that the same fit in another order of rows counts as reaching it.
+    # A small tolerance, so that the same fit in another order of rows counts as reaching it.
     reached = int((permuted >= statistic - 1e-12).sum())
     return MCARTest(statistic, (1 + reached) / (1 + permutations), permuted)
 
 
 def _permuted(residuals: Floats, times: int, size: int, rng: np.random.RandomState) -> Iterator[Floats]:
-    """Residuals in other orders: blocks of shape (n, at most size, columns)."""
+    """Permuted residuals, in blocks of shape (n, at most size, columns)."""
     for start in range(0, times, size):
         orders = [rng.permutation(len(residuals)) for _ in range(min(size, times - start))]
         yield residuals[np.array(orders).T]
 
 
 def _flipped(residuals: Floats, times: int, size: int, rng: np.random.RandomState) -> Iterator[Floats]:
-    """Residuals with the sign of each row drawn anew: blocks of shape (n, at most size, columns)."""
+    """Residuals with a random sign for each row, in blocks of shape (n, at most size, columns)."""
     for start in range(0, times, size):
         signs = rng.choice([-1.0, 1.0], (min(size, times - start), len(residuals)))
         yield signs.T[:, :, np.newaxis] * residuals[:, np.newaxis]
@@ -251,7 +247,7 @@ class _Ridge:
         self._left = np.maximum(1.0 - leverage, 1e-9)[:, np.newaxis]
 
     def residuals(self, Y: Floats) -> Floats:
-        """What is left of each row by the fit on all others."""
+        """Leave-one-out residuals."""
         fitted = Y.mean(axis=0) + (self._basis * self._shrunk) @ (self._basis.T @ Y)
         left: Floats = (Y - fitted) / self._left
         return left

@@ -1,4 +1,4 @@
-"""MeanFeat alone: incomplete rows at their class's mean in feature space, and a kernel machine [D]."""
+"""MeanFeat: a kernel machine on rows imputed by their class's mean in feature space [D]."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ class _MeanFeat(PriorBaseline):
 
 
 class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
-    """A support vector machine on rows completed by the mean in feature space of their class.
+    """A support vector machine on rows completed by the mean of their class in feature space.
 
-    The learning rows are completed by [D, Definition 1] with the help of their labels, later rows
-    without: see ``MeanFeatImputer``. The machine has the RBF kernel that they are completed
-    for, and an intercept. This is the single imputation that weighted infinite imputations with
-    ``prior="meanfeat"`` start from.
+    Training rows are completed by [D, Definition 1] using their labels, new rows without, see
+    ``MeanFeatImputer``. The machine uses the same RBF kernel, and an intercept. This is the single imputation
+    that weighted infinite imputations with ``prior="meanfeat"`` start from.
 
     Parameters
     ----------
     C
-        Weight of the losses against ½‖w‖², above 0; a sequence of such, or None for 0.01 … 100,
-        to choose from on random quarters held out (and completed without their labels).
+        Weight of the losses against ½‖w‖², above 0; a sequence, or None for 0.01 … 100, to choose from on
+        random held-out quarters (completed without their labels).
     width
-        Of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
+        Width of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
         with C; None for 0.1 / d or 1 / d.
     scale
         Standardise each column by its observed values first.
@@ -58,7 +57,7 @@ class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
     Attributes
     ----------
     C_, width_
-        Those given or chosen.
+        The values given or chosen.
     imputer_
         The ``MeanFeatImputer`` fitted to the scaled columns.
 
@@ -79,7 +78,7 @@ class MeanFeatClassifier(_MeanFeat, BaselineClassifier):
 class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
     """Kernel ridge regression on rows completed by their mean in feature space.
 
-    All rows are of one class. With ``C = 1 / (2 η)``, the machine minimises [D]'s
+    All rows count as one class. With ``C = 1 / (2 η)``, the machine minimises [D]'s
     ``Σ_i (y_i - f(x_i))² + η ‖f‖²``.
 
     Parameters
@@ -87,7 +86,7 @@ class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
     C, width, scale, random_state
         As in ``MeanFeatClassifier``.
     intercept
-        Take the mean of the targets off first, and add it to what is predicted. [D]'s kernel
+        Subtract the mean of the targets first, and add it to the predictions. [D]'s kernel
         ridge regression has no intercept.
     """
 

@@ -1,4 +1,4 @@
-"""Nearest neighbours by pairwise dissimilarity: over what both rows have [M]."""
+"""Nearest neighbours by pairwise dissimilarity over the columns observed in both rows [M]."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.tables import Floats, Scaler, moments, zero_filled
 
-#: Numbers of neighbours that a holdout chooses from; many first, since that is the smoother.
+#: Candidate numbers of neighbours for the holdout; the largest, smoothest one first.
 NUMBERS = (25, 15, 9, 5, 3, 1)
 
-#: Rows whose dissimilarities are held at once.
+#: Rows whose dissimilarities are computed at once.
 CHUNK = 512
 
 
 def dissimilarities(X: Floats, Z: Floats) -> Floats:
-    """Mean squared difference over the columns that both rows have, for all pairs.
+    """Mean squared difference over the columns observed in both rows, for all pairs.
 
-    Infinite for two rows that have nothing in common.
+    Infinite for two rows without a common column.
 
     Examples
     --------
@@ -64,11 +64,11 @@ class _Neighbors(Baseline):
         return not self._squared
 
     def _probabilities(self, X: Floats) -> Floats:
-        """Shares of the neighbours' votes."""
+        """Shares of the votes."""
         return (1.0 + self._scores(X)) / 2.0
 
     def _means(self, X: Floats, among: NDArray[Any], k: int) -> Floats:
-        """The mean target of the k nearest rows of those known, weighted by their votes."""
+        """The mean target of the k nearest of the known rows, weighted by their votes."""
         rows, Y, votes = self._rows[among], self._Y[among], self._votes[among]
         means = np.empty((len(X), Y.shape[1]))
         for start in range(0, len(X), CHUNK):
@@ -78,7 +78,7 @@ class _Neighbors(Baseline):
             comparable = np.isfinite(np.take_along_axis(away, nearest, axis=1))
             cast = (votes[nearest] * comparable)[:, :, np.newaxis]
             total, count = (Y[nearest] * cast).sum(axis=1), cast.sum(axis=1)
-            # A row that shares nothing with any other gets the mean of all.
+            # A row without a column in common with any other gets the mean of all.
             everyone = np.average(Y, axis=0, weights=votes)
             means[part] = np.where(count > 0, total / np.where(count > 0, count, 1.0), everyone)
         return means
@@ -90,7 +90,7 @@ class PairwiseNeighborsClassifier(_Neighbors, WeightedClassifier):
     Parameters
     ----------
     neighbors
-        k, 1 or more; None for the best of 25, 15, 9, 5, 3, 1 on random quarters held out.
+        k, 1 or more; None for the best of 25, 15, 9, 5, 3, 1 on random held-out quarters.
     scale
         Standardise each column by its observed values first.
     random_state
@@ -99,7 +99,7 @@ class PairwiseNeighborsClassifier(_Neighbors, WeightedClassifier):
     Attributes
     ----------
     neighbors_
-        k as used.
+        The k used.
 
     References
     ----------

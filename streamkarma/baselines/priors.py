@@ -1,6 +1,6 @@
-"""Where [D]'s imputations start from: a prior imputation, and the plain machine on it.
+"""The starting point of [D]'s imputations: a prior imputation, and the plain machine on it.
 
-All speak of the RBF kernel ``k(x, x') = exp(-width ‖x - x'‖²)``.
+The kernel is always the RBF kernel ``k(x, x') = exp(-width ‖x - x'‖²)``.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from streamkarma.baselines.imputers import GaussImputer, MixtureImputer
 from streamkarma.baselines.tables import Floats, Scaler
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, Holdout, candidates, class_codes, middle
 
-#: What ``Prior.named`` knows.
+#: The names accepted by ``Prior.named``.
 PRIORS = ("mean", "class-mean", "gauss", "gmm", "meanfeat")
 
 
 @dataclass(frozen=True)
 class Prior:
-    """One point for each row.
+    """A single imputation.
 
     Attributes
     ----------
     imputer
-        Completes later rows, whose labels are not known.
+        Completes new rows, whose labels are unknown.
     completed
-        The rows that it was learned from, completed: ω̂.
+        The training rows, completed: ω̂.
     """
 
     imputer: Any
@@ -53,9 +53,9 @@ class Prior:
         X, codes
             The table, and the class of each row (the same for all in a regression).
         width
-            Of the RBF kernel, for ``"meanfeat"``.
+            Width of the RBF kernel, for ``"meanfeat"``.
         seed
-            Of the first centres, for ``"gmm"``.
+            Seed of the initial centres, for ``"gmm"``.
         """
         imputer: Any
         match name:
@@ -74,13 +74,13 @@ class Prior:
         return cls(imputer, np.asarray(imputer.fit_transform(X, codes)))
 
     def points(self, X: Floats) -> Floats:
-        """Later rows, completed."""
+        """New rows, completed."""
         return np.asarray(self.imputer.transform(X))
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision function ``f(x) = Σ_i c_i k(ω_i, x) + b``, the best for one kernel matrix.
+    """A decision function ``f(x) = Σ_i c_i k(ω_i, x) + b``, optimal for one kernel matrix.
 
     Attributes
     ----------
@@ -96,13 +96,13 @@ class Decision:
 
     @classmethod
     def of(cls, K: Floats, y: Floats, C: Floats, squared: bool) -> Decision:
-        """A support vector machine, or kernel ridge regression without an intercept; C of each row."""
+        """Fit a support vector machine, or kernel ridge regression without an intercept; C per row."""
         b = 0.0
         if squared:
             c = np.asarray(solve(K + np.diag(0.5 / C), y, assume_a="pos"))
             losses = (y - K @ c) ** 2
         else:
-            # Tight, since a search compares objectives.
+            # A tight tolerance, because the search compares objectives.
             svm = SVC(kernel="precomputed", C=1.0, tol=1e-5).fit(K, y, sample_weight=C)
             c, b = np.zeros(len(K)), float(svm.intercept_[0])
             c[svm.support_] = svm.dual_coef_[0]
@@ -112,7 +112,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class SingleImputation:
-    """One decision function per column of targets, on the completion that a prior gives."""
+    """One decision function per column of targets, on the completion of a prior."""
 
     prior: Prior
     width: float
@@ -130,18 +130,18 @@ class SingleImputation:
 
 @dataclass(frozen=True)
 class Problem:
-    """What there is to learn.
+    """The learning problem.
 
     Attributes
     ----------
     X, Y
-        The scaled table, and the targets less ``mean``.
+        The scaled table, and the targets minus ``mean``.
     mean
-        What was taken off each column of targets.
+        The mean subtracted from each column of targets.
     codes
         The class of each row, the same for all in a regression.
     seed
-        Of the prior.
+        Seed of the prior.
     """
 
     X: Floats
@@ -164,17 +164,17 @@ class PriorBaseline(Baseline):
     scale: bool
 
     def _problem(self, X: Floats, Y: Floats, rng: np.random.RandomState) -> Problem:
-        """Scales the table, and takes the mean off the targets where an intercept is asked for."""
+        """Scale the table, and subtract the mean of the targets if there is an intercept."""
         self._scaler = Scaler.of(X, scale=self.scale)
         mean = Y.mean(axis=0) if getattr(self, "intercept", False) else np.zeros(Y.shape[1])
         codes = np.zeros(len(Y), dtype=np.intp) if self._squared else class_codes(Y)
         return Problem(self._scaler(X), Y - mean, mean, codes, rng.randint(2**31 - 1))
 
     def _choose_kernel(self, problem: Problem, rng: np.random.RandomState) -> None:
-        """``width_`` and ``C_``: those given, or the best on held-out quarters of the plain machine.
+        """Set ``width_`` and ``C_``: those given, or the best of the plain machine on held-out quarters.
 
-        A prior may see labels, so it is learned anew without each quarter, and completes the
-        quarter's rows without theirs.
+        A prior may use labels, so it is refitted without each quarter, and completes the rows of the quarter
+        without theirs.
         """
         widths = candidates("width", self.width, [factor / problem.X.shape[1] for factor in WIDTHS])
         values = candidates("C", self.C, GRID)

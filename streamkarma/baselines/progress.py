@@ -1,4 +1,4 @@
-"""How far a slow fit is, and about how long it will still take."""
+"""The progress of a slow fit, with an estimate of the remaining time."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ PAUSE = 1.0
 
 
 class Progress:
-    """Says how many of a known number of steps are done; at most one line a second.
+    """Reports how many of a known number of steps are done, with at most one line per second.
 
     Parameters
     ----------
     say
-        Is given each line.
+        Called with each line.
     total
-        How many steps there will be, at most.
+        Maximum number of steps.
     what
-        The plural of a step, with what happens to it.
+        What is counted, in the plural, such as "kernels computed".
 
     Examples
     --------
@@ -37,11 +37,11 @@ class Progress:
         self._began = self._said = monotonic()
 
     def step(self, detail: str = "") -> None:
-        """One step more is done; ``detail`` is added to the line."""
+        """Count one more step; ``detail`` is added to the line."""
         self.reach(self.done + 1, detail)
 
     def reach(self, done: int, detail: str = "") -> None:
-        """So many steps are done by now, or need no longer be."""
+        """Set the number of steps that are done or no longer needed."""
         self.done = done
         now = monotonic()
         if now - self._said >= PAUSE:
@@ -49,7 +49,7 @@ class Progress:
             self.say(self.line(now - self._began) + (f"; {detail}" if detail else ""))
 
     def line(self, seconds: float) -> str:
-        """What to say after so many seconds: the steps to come take as long as those done."""
+        """The line after ``seconds``, assuming that the remaining steps take as long as those done."""
         text = f"{self.done} of {self.total} {self.what}"
         if not 0 < self.done < self.total:
             return text

@@ -13,24 +13,24 @@ from streamkarma.baselines.machines import Machine, kind_of, width_unit
 from streamkarma.baselines.tables import Floats, Scaler, patterns
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
 
-#: Ranks up to this are tried, besides the full one.
+#: The largest rank tried, besides the full one.
 MOST_RANKS = 8
 
-#: Eigenvalues of Q_oo below this are rounding: they lie between 0 and 1.
+#: Eigenvalues of Q_oo, which lie between 0 and 1, are rounding errors below this.
 ROUNDING = 1e-10
 
 
 def projected(X: Floats, Q: Floats, regularity: float = 0.0) -> Floats:
-    """``Q_oo† P_o x`` for each row, 0 outside o: what the linear model w of f_{w,Q} sees.
+    """``Q_oo† P_o x`` for each row, 0 outside o: the input of the linear model w in f_{w,Q}.
 
     Parameters
     ----------
     X
-        Array of shape (n, d), NaN for what is missing.
+        Array of shape (n, d), NaN for missing values.
     Q
         Array of shape (d, d), the orthogonal projection onto the subspace.
     regularity
-        Eigenvalues of Q_oo below it count as 0 in the pseudo-inverse; 0 for the one of Definition 2.
+        Eigenvalues of Q_oo below it count as 0 in the pseudo-inverse; 0 for Definition 2.
         It is the square of the λ of [H, Def. 1], which bounds the singular values of P_o P_E.
 
     Examples
@@ -75,7 +75,7 @@ class _Projection(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if not 0 <= self.regularity <= 1:
             raise ValueError(f"regularity is between 0 and 1, not {self.regularity}")
-        # A given subspace passes through the origin of the columns as they are.
+        # A given subspace passes through the origin of the unscaled columns.
         self._scaler = Scaler.of(X, scale=self.scale and self.subspace is None, weights=weights)
         rows = self._scaler(X)
         projections = self._projections(rows)
@@ -85,7 +85,7 @@ class _Projection(Baseline):
 
         def machine(setting: tuple[int, float | None, float], part: NDArray[Any] | slice) -> Machine:
             number, width, C = setting
-            # The default widths are counted in units of the features, which a rank changes.
+            # The default widths are relative to the features, which depend on the rank.
             at = width * width_unit(features[number]) if width is not None and self.width is None else width
             return Machine(kind, C, at, intercept).fit(
                 features[number][part], Y[part], None if weights is None else weights[part]
@@ -107,7 +107,7 @@ class _Projection(Baseline):
         self.machine_ = machine(best, slice(None))
 
     def _projections(self, rows: Floats) -> list[Floats]:
-        """Q, or one for each rank that there is to choose from."""
+        """Q, or one for each candidate rank."""
         d = rows.shape[1]
         if self.subspace is not None:
             basis = np.asarray(self.subspace, dtype=np.float64)
@@ -131,16 +131,16 @@ class ProjectionClassifier(_Projection, WeightedClassifier):
     Parameters
     ----------
     subspace
-        Array of shape (d, d) or (d, r) whose columns span the subspace, for columns that are
-        neither shifted nor scaled; None, the default, to learn it by iterated SVD.
+        Array of shape (d, d) or (d, r) whose columns span the subspace, for features that are neither shifted
+        nor scaled; None, the default, to learn it by iterated SVD.
     rank
-        Dimension of the subspace that is learned, 1 … d; None for the best of 1 … 8 and d on
-        held-out quarters, together with C. With d, Q is the identity: 0-imputation.
+        Dimension of the learned subspace, 1 … d; None for the best of 1 … 8 and d on held-out quarters,
+        together with C. With d, Q is the identity: 0-imputation.
     regularity
-        From 0 to 1: eigenvalues of Q_oo below it are not inverted. 0, the default, is Definition 2.
-        The paper assumes that there is none between 0 and λ², with the λ of Definition 1 (item 4:
-        positive singular values of P_o P_E are λ at least; their squares are these eigenvalues).
-        Where a learned subspace breaks that, small ones blow up what rows with few values say.
+        From 0 to 1: eigenvalues of Q_oo below it are not inverted. 0, the default, is Definition 2. The paper
+        assumes that there are none between 0 and λ², with the λ of Definition 1 (item 4: positive singular
+        values of P_o P_E are at least λ; their squares are these eigenvalues). If a learned subspace violates
+        this, small eigenvalues amplify rows with few values.
     machine, C, width, random_state, verbose
         As in ``ImputedClassifier``.
     scale
@@ -149,12 +149,12 @@ class ProjectionClassifier(_Projection, WeightedClassifier):
     Attributes
     ----------
     projection_, C_
-        Array of shape (d, d), Q; and what was used.
+        Array of shape (d, d), Q; and the C used.
 
     Notes
     -----
-    How [H]'s class is to be learned is what the paper shows to be hard; the subspace is
-    found first here, by least squares alone, and w for it then by a convex problem.
+    The paper shows that learning [H]'s class is hard. Here the subspace is first found by least squares
+    alone, and w then by solving a convex problem.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The baselines by their short names: what each can do, and what it costs.
+"""The baselines by short name, with their tasks and costs.
 
 Importing this module imports none of them; ``Entry.make`` does.
 """
@@ -23,26 +23,26 @@ class Entry:
     name
         Its short name.
     summary
-        What it does, in a line.
+        A one-line description.
     source
         The paper: [H], [D], [S], [M], or the authors.
     module, stem
-        Where its classes are, and the start of their names: ``stem + "Classifier"`` and
-        ``stem + "Regressor"``.
+        The module of its classes, and the prefix of their names, ``stem + "Classifier"`` and ``stem +
+        "Regressor"``.
     tasks
-        Of ``"binary"``, ``"multiclass"``, ``"regression"``.
+        Some of ``"binary"``, ``"multiclass"``, ``"regression"``.
     cost
-        Order of the work of ``fit``, in n rows and d columns.
+        Complexity of ``fit``, for n rows and d columns.
     transductive
-        Whether it sees the rows to be predicted, and learns from them, while predicting.
+        Whether predicting learns from the rows to be predicted.
     oracle
-        Whether it needs complete vectors: as its rows, or to know the subspace (``projection-full``,
-        whose ``subspace`` is to be given).
+        Whether it needs complete vectors, as rows or to know the subspace (``projection-full``, which needs
+        ``subspace``).
     linear
-        Whether it predicts by a linear machine over as many weights as there are columns, or a mean of some.
-        Such a class cannot memorise, so that its loss in hindsight says something; that of others can be 0.
+        Whether it predicts by a linear machine with as many weights as columns, or a mean of several. Such a
+        method cannot memorise, so that its loss in hindsight is meaningful; the loss of others may be 0.
     settings
-        Parameters that make the name of the class.
+        Parameters of the class that the name implies.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Entry:
         task
             ``"binary"``, ``"multiclass"`` or ``"regression"``.
         settings
-            Parameters of the estimator, over those that belong to the name.
+            Parameters of the estimator, which override those implied by the name.
 
         Raises
         ------
         ValueError
-            For a task that it cannot do.
+            For a task that it does not support.
         """
         if task not in self.tasks:
             raise ValueError(f"{self.name} is for {', '.join(sorted(self.tasks))}, not for {task}")
@@ -256,15 +256,15 @@ _ENTRIES = (
         _ALL,
         "n² d",
     ),
-    _imputed("svd", "iterated SVD, uncentred, of the table as it is", "[M]", "n d²", "svd"),
+    _imputed("svd", "iterated SVD, uncentred and unscaled", "[M]", "n d²", "svd"),
     _imputed("interpolation", "between neighbouring rows, in their order", "[M]", "n d", "interpolation"),
     Entry(
         "trees", "random forest, 'missing' as a value", "[M]", "trees", "MissingValueTrees", _ALL, "n log n d"
     ),
 )
 
-#: All baselines by name, in the order of the documentation. p is the number of missingness
-#: patterns, m that of imputations.
+#: All baselines by name, in the order of the documentation. p is the number of missingness patterns, m the
+#: number of imputations.
 REGISTRY: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
@@ -274,7 +274,7 @@ def named(name: str) -> Entry:
     Raises
     ------
     ValueError
-        For a name that is not known; it lists those that are.
+        For an unknown name; the message lists the known ones.
 
     Examples
     --------

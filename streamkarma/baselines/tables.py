@@ -1,4 +1,4 @@
-"""Tables with NaN for what is missing: checked, scaled, and grouped by what a row has."""
+"""Tables with NaN for missing values: validation, scaling, and grouping by missingness pattern."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Bools = NDArray[np.bool_]
 def validated(
     estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, complete: bool = False
 ) -> Any:
-    """A table as floats with NaN for what is missing, and its labels as an array if they are given.
+    """A table as floats with NaN for missing values, and its labels as an array if given.
 
     Parameters
     ----------
     estimator
-        The one it is for: remembers, or with ``reset=False`` compares, the columns.
+        The estimator, in which the columns are stored, or compared with ``reset=False``.
     X
         Array or data frame of shape (n, d): numbers, finite or missing.
     y
@@ -34,7 +34,7 @@ def validated(
     Raises
     ------
     ValueError
-        For infinite values, text, or shapes that do not fit.
+        For infinite values, text, or shapes that do not match.
     """
     finite: Any = True if complete else "allow-nan"
     try:
@@ -50,14 +50,14 @@ def validated(
 
 @dataclass(frozen=True)
 class Patterns:
-    """The distinct sets of observed columns of a table, and which row has which.
+    """The distinct missingness patterns of a table, and the pattern of each row.
 
     Attributes
     ----------
     observed
-        Array of shape (patterns, d): one set per row.
+        Array of shape (patterns, d): the observed columns of each pattern.
     of
-        Array of shape (n,): number of each row's pattern.
+        Array of shape (n,): index of each row's pattern.
     """
 
     observed: Bools
@@ -78,7 +78,7 @@ def patterns(X: Floats) -> Patterns:
     >>> found.observed.tolist(), found.of.tolist()
     ([[True, False], [True, True]], [0, 1, 0])
     """
-    # Rows packed into bytes are one sortable value each: far faster than comparing columns.
+    # Rows packed into bytes are single sortable values, which is far faster than comparing columns.
     packed = np.ascontiguousarray(np.packbits(~np.isnan(X), axis=1))
     keys = packed.view(f"V{packed.shape[1]}").ravel()
     _, first, of = np.unique(keys, return_index=True, return_inverse=True)
@@ -92,10 +92,10 @@ class Scaler:
     Attributes
     ----------
     shift
-        Array of shape (d,): what is taken off, the mean; 0 for columns without a value.
+        Array of shape (d,): the mean, which is subtracted; 0 for columns without a value.
     spread
-        Array of shape (d,): what is divided by, the standard deviation; 1 for columns that
-        are constant or have no observed value.
+        Array of shape (d,): the standard deviation, which is divided by; 1 for columns that are constant or
+        have no observed value.
     """
 
     shift: Floats
@@ -105,7 +105,7 @@ class Scaler:
     def of(
         cls, X: Floats, *, scale: bool = True, weights: Floats | None = None, least: Floats | float = 0.0
     ) -> Scaler:
-        """Learn from ``X``, rows weighted; with ``scale=False`` everything stays as it is.
+        """Learn from ``X`` with weighted rows; the identity with ``scale=False``.
 
         Columns whose spread is ``least`` or less count as constant.
         """
@@ -120,9 +120,9 @@ class Scaler:
 
 
 def moments(X: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the observed values of each column, rows weighted.
+    """Mean and standard deviation of the observed values of each column, with weighted rows.
 
-    A column without any has mean 0; one without spread (to rounding) has spread 1.
+    A column without any has mean 0; a column that is constant (up to rounding) has standard deviation 1.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def moments(X: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
     mean: Floats = (shares * filled).sum(axis=0) / count
     off = np.where(observed, filled - mean, 0.0)
     spread: Floats = np.sqrt((shares * off * off).sum(axis=0) / count)
-    # What is left of a constant after subtracting its rounded mean is no spread.
+    # The difference between a constant and its rounded mean does not count as variation.
     varies = spread > 1e-12 * np.abs(mean)
     return mean * unit, np.where(varies, spread * unit, 1.0)
 

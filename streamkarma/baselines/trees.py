@@ -1,4 +1,4 @@
-"""Trees for which 'missing' is a value like any other [M]."""
+"""Trees that treat 'missing' as a value like any other [M]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Trees(Baseline):
         if self._squared:
             return np.asarray(self.forest_.predict(self._scaler(X)))[:, np.newaxis]
         shares = self._probabilities(X)
-        # Two classes: from -1, all trees for the first, to 1, all for the second.
+        # Two classes: from -1 (all trees for the first) to 1 (all for the second).
         return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
 
     @property
@@ -37,25 +37,24 @@ class _Trees(Baseline):
         return not self._squared
 
     def _probabilities(self, X: Floats) -> Floats:
-        """Means over the trees of the classes' shares in the leaves."""
+        """The class shares in the leaves, averaged over the trees."""
         return np.asarray(self.forest_.predict_proba(self._scaler(X)))
 
 
 class MissingValueTreesClassifier(_Trees, WeightedClassifier):
-    """A random forest that splits on what is missing as on any value.
+    """A random forest that splits on missing values as on any other.
 
-    At every split the missing values of its column go, together, to the side where they fit
-    better, and a split of missing against observed is among those tried: missingness that tells
-    something is used.
+    At every split, missing values go together to the side where they fit better, and a split of missing
+    against observed is also tried, so that informative missingness is used.
 
     Parameters
     ----------
     trees
         Number of trees; 1 for a single one on a bootstrap sample.
     min_leaf
-        Fewest rows in a leaf.
+        Minimum number of rows in a leaf.
     random_state
-        Seed of bootstrap samples and of the columns tried.
+        Seed of the bootstrap samples and of the columns tried.
 
     References
     ----------
@@ -64,7 +63,7 @@ class MissingValueTreesClassifier(_Trees, WeightedClassifier):
 
 
 class MissingValueTreesRegressor(_Trees, WeightedRegressor):
-    """A random forest for numbers that splits on what is missing as on any value.
+    """A random forest for regression that splits on missing values as on any other.
 
     Parameters
     ----------

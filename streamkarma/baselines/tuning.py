@@ -1,8 +1,8 @@
-"""How the settings of a method are chosen: on quarters of the rows that are held out.
+"""Choice of a method's settings on held-out quarters of the rows.
 
-[H] chooses γ and C by one holdout, [D] tunes the width and C on complete data, [S] by inner
-cross-validation. Here every setting may be a number, which stands; a sequence of numbers to choose
-from, such as the grids of the papers below; or None, for the grid that this package has for it.
+[H] chooses γ and C by one holdout, [D] tunes the width and C on complete data, [S] uses inner
+cross-validation. Here every setting may be a fixed number; a sequence of numbers to choose from, such as the
+grids of the papers below; or None, for the default grid.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ HAZAN_C = tuple(10.0**k for k in range(-5, 6))
 SMIEJA_C = tuple(2.0**k for k in range(-5, 10, 2))
 SMIEJA_WIDTH = tuple(2.0**k for k in range(-5, 16, 2))
 
-#: How often a quarter is held out: one alone decides by the luck of the draw (on 961 rows, whose
-#: quarter tells errors apart by a hundredth at best).
+#: How often a quarter is held out: a single one is too noisy (on 961 rows, a quarter distinguishes errors to
+#: a hundredth at best).
 REPEATS = 3
 
-#: With fewer rows than this no part is held out, and the default setting stands.
+#: With fewer rows than this, nothing is held out and the default setting is used.
 FEWEST = 20
 
 #: One number, several to choose from, or None for a default grid.
@@ -50,7 +50,7 @@ def candidates(name: str, choice: Choice, default: Sequence[float]) -> tuple[flo
     Raises
     ------
     ValueError
-        For a value that is not above 0, or an empty sequence; ``name`` says of what.
+        For a value that is not above 0, or an empty sequence; the message contains ``name``.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def candidates(name: str, choice: Choice, default: Sequence[float]) -> tuple[flo
 
 
 def middle(values: Sequence[float], preferred: float) -> float:
-    """The value that stands where too few rows are there to choose: ``preferred``, or the middle one."""
+    """The value used if there are too few rows to choose: ``preferred``, or the middle one."""
     return preferred if preferred in values else values[len(values) // 2]
 
 
 def error(scores: Floats, Y: Floats, squared: bool, weights: Floats | None = None) -> float:
-    """Share of wrong classes, or the mean squared error; weighted if there are weights."""
+    """The error rate, or the mean squared error; weighted if there are weights."""
     if squared:
         wrong = ((scores - Y) ** 2).mean(axis=1)
     elif Y.shape[1] == 1:
@@ -84,18 +84,18 @@ def error(scores: Floats, Y: Floats, squared: bool, weights: Floats | None = Non
 
 
 def class_codes(Y: Floats) -> NDArray[np.intp]:
-    """Number of each row's class, from the columns of -1 and 1 that ``signs`` makes."""
+    """Class index of each row, from the columns of -1 and 1 made by ``signs``."""
     return Y.argmax(axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(np.intp)
 
 
 def held_out(Y: Floats, squared: bool, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A random quarter of the rows, stratified by class, after the rest: (rest, quarter)."""
+    """A random quarter of the rows, stratified by class, and the rest: (rest, quarter)."""
     n = len(Y)
     order = rng.permutation(n)
     if squared:
         return order[n // 4 :], order[: n // 4]
     codes = class_codes(Y)
-    # Every fourth row of each class, counted in random order.
+    # Every fourth row of each class, in random order.
     nth = np.empty(n, dtype=int)
     for code in np.unique(codes):
         rows = order[codes[order] == code]
@@ -106,20 +106,20 @@ def held_out(Y: Floats, squared: bool, rng: np.random.RandomState) -> tuple[NDAr
 
 @dataclass(frozen=True)
 class Holdout:
-    """Quarters of the rows to choose settings on.
+    """Random quarters of the rows, for choosing settings.
 
     Attributes
     ----------
     Y
         Targets of all rows, shape (n, m).
     squared
-        Whether they are numbers, so that the error is the mean squared one.
+        Whether they are numbers, so that the error is the mean squared error.
     rng
-        Where the quarters are drawn from.
+        The generator that draws the quarters.
     weights
-        Of the rows, shape (n,), or None.
+        Weights of the rows, shape (n,), or None.
     say
-        Is told the progress.
+        Called with lines of progress.
     """
 
     Y: Floats
@@ -129,14 +129,14 @@ class Holdout:
     say: Callable[[str], None] = field(default=lambda text: None)
 
     def best(self, settings: Sequence[Setting], default: Setting, trial: Trial[Setting]) -> Setting:
-        """The setting of least error on ``REPEATS`` quarters; the first among equals.
+        """The setting with the smallest error on ``REPEATS`` quarters, the first of them if tied.
 
         Parameters
         ----------
         settings
-            What there is to choose from, the simplest first.
+            The candidates, simplest first.
         default
-            What stands when there are fewer than ``FEWEST`` rows.
+            The setting used if there are fewer than ``FEWEST`` rows.
         trial
             ``trial(setting, rest, quarter)`` learns on rows ``rest`` and scores ``quarter``.
         """

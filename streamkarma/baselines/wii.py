@@ -1,7 +1,7 @@
 """WII: a decision function and a distribution over imputations, optimised together [D].
 
-Of all distributions over completions of the table, a finite one is optimal [D, Theorem 1];
-each completion has its kernel matrix, and the machine works with their weighted mean.
+Among all distributions over completions of the table, a finite one is optimal [D, Theorem 1]. Each completion
+has a kernel matrix, and the machine uses their weighted mean.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _WII(PriorBaseline):
                 rng=rng,
             )
             found.append(search.run(self.max_iter, self.restarts, self.tol, progress.step))
-            # A search that ended early has no more steps to come.
+            # A search that ended early skips its remaining steps.
             progress.reach(done + self.max_iter)
         return prior, found
 
@@ -108,71 +108,70 @@ class _WII(PriorBaseline):
 class InfiniteImputationsClassifier(_WII, BaselineClassifier):
     """Weighted infinite imputations with a support vector machine.
 
-    ``min over f and p of ½‖f‖² + C (Σ_i max(0, 1 - y_i f(x_i)) + gamma Q(p))``, with the kernel
-    ``∫ K(ω) dp(ω)`` over completions ω of the table, and ``Q^sq(p) = ∫ Σ_i ‖φ(ω_i) - φ(ω̂_i)‖² dp``,
-    ω̂ given by a prior imputation [D, Optimization Problem 3, sections 5.1 and 5.2]. The machine
-    has an intercept. [D]'s Algorithm 1: a completion that lowers the objective is sought by
-    gradient ascent (L-BFGS), first from ω̂, then from the one added last, then from random ones;
-    its weight β by an exact line search; and so on, until none is found.
+    ``min over f and p of ½‖f‖² + C (Σ_i max(0, 1 - y_i f(x_i)) + gamma Q(p))``, with the kernel ``∫ K(ω)
+    dp(ω)`` over completions ω of the table, and ``Q^sq(p) = ∫ Σ_i ‖φ(ω_i) - φ(ω̂_i)‖² dp``, where ω̂ is a
+    prior imputation [D, Optimization Problem 3, sections 5.1 and 5.2]. The machine has an intercept. [D]'s
+    Algorithm 1 repeatedly looks for a completion that lowers the objective, by gradient ascent (L-BFGS),
+    first from ω̂, then from the completion added last, then from random ones, and finds its weight β by an
+    exact line search, until there is none.
 
     Parameters
     ----------
     prior
-        ``"mean"`` (each column's), ``"class-mean"`` (each column's in each class; [D]'s MeanInput
-        is one of these two), ``"gauss"`` (a Gaussian by EM), ``"gmm"`` (ten spherical ones) or
-        ``"meanfeat"`` (the mean in feature space, see ``MeanFeatImputer``).
+        ``"mean"`` (column means), ``"class-mean"`` (column means per class; [D]'s MeanInput is one of these
+        two), ``"gauss"`` (a Gaussian by EM), ``"gmm"`` (ten spherical ones) or ``"meanfeat"`` (the mean in
+        feature space, see ``MeanFeatImputer``).
     C
-        Weight of losses and Q, above 0; a sequence of such, or None for 0.01 … 100, to choose from
-        on random quarters held out, by the plain machine on the prior's completion. The prior
-        is learned without each quarter, whose rows are completed without their labels.
+        Weight of the losses and Q, above 0; a sequence, or None for 0.01 … 100, to choose from on random
+        held-out quarters, with the plain machine on the prior's completion. The prior is learned without each
+        quarter, whose rows are completed without their labels.
     gamma
-        Weight of Q against the losses, 0 or more; as it grows, the prior is all that is left. A
-        sequence is chosen from on held-out quarters, after width and C. That is expensive: three
-        searches for each value.
+        Weight of Q against the losses, 0 or more; with a large gamma only the prior is left. The best of a
+        sequence is chosen on held-out quarters, after width and C, which is expensive: three searches for
+        each value.
     width
-        Of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
+        Width of the RBF kernel ``exp(-width ‖x - x'‖²)``, above 0; a sequence to choose from together
         with C; None for 0.1 / d or 1 / d.
     max_iter
-        Most completions added, for each column of labels. [D] saw fewer than 50, 30 to 40 on
-        average, and an accuracy that settles after about 5.
+        Maximum number of completions added for each column of labels. [D] saw fewer than 50, 30 to 40 on
+        average, with an accuracy that stabilises after about 5.
     restarts
-        Ascents from random completions, with values drawn from the data, where the others found
+        Number of ascents from random completions, with values drawn from the data, if the others found
         nothing better.
     tol
-        The end comes when no completion is found that lowers the objective by more than this
-        share of it.
+        The search ends when no completion lowers the objective by more than this fraction.
     scale
         Standardise each column by its observed values first.
     random_state
         Seed of everything drawn.
     verbose
-        Print each step on standard error, and how long the rest takes at most, by the pace so far.
+        Print each step on standard error, with an upper estimate of the remaining time.
 
     Attributes
     ----------
     imputations_
-        One ``Imputations`` per column of labels (one for two classes): tables, weights, the
-        decision function, and the objective's course.
+        One ``Imputations`` per column of labels (one for two classes): tables, weights, the decision
+        function, and the objective at each step.
     C_, width_, gamma_
-        Those given or chosen.
+        The values given or chosen.
     n_iter_
-        Most completions tried for a column, the prior's included.
+        Largest number of completions tried for a column, including the prior's.
 
     Notes
     -----
-    [D]'s constants: ``1/η = C``, and its weight of Q is ``C · gamma`` (the losses have weight
-    1/η there, Q is outside). For the regression, whose losses have weight 1 in [D],
-    ``η = 1 / (2 C)``, and its weight of Q is ``gamma``.
+    In the constants of [D], ``1/η = C``, and the weight of Q is ``C · gamma`` (there the losses have weight
+    1/η, and Q is outside). In the regression, whose losses have weight 1 in [D], ``η = 1 / (2 C)``, and the
+    weight of Q is ``gamma``.
 
-    The labels are seen while imputing, so new rows cannot be imputed in the same way; [D] has
-    complete ones only. Here they are where the prior puts them without a label. Should more than
-    n + 2 completions have weight, they are reduced to so many by the argument of
-    [D, Theorem 1]. Three classes or more are one against the rest, from one prior.
+    The imputation uses labels, so new rows cannot be imputed in the same way; in [D] they are complete. Here
+    the prior imputes them without a label. If more than n + 2 completions have weight, they are reduced to
+    that number by the argument of [D, Theorem 1]. Three classes or more are handled one against the rest,
+    with one prior.
 
-    Rows that are equal (those without any value, at the least) are completed alike, and learned
-    from as one with their number as its weight. A support vector machine leaves open how equal
-    rows share a coefficient; where a few have it all, completions promise to gain from these
-    few what the others take over at once, and the algorithm stops early.
+    Equal rows (at least all rows without any value) are completed alike, and learned as one row with their
+    number as its weight. A support vector machine does not determine how equal rows share a coefficient; if a
+    few have all of it, a completion appears to gain from these few what the others immediately take over, and
+    the algorithm stops early.
 
     References
     ----------
@@ -191,15 +190,15 @@ class InfiniteImputationsClassifier(_WII, BaselineClassifier):
 class InfiniteImputationsRegressor(_WII, BaselineRegressor):
     """Weighted infinite imputations with kernel ridge regression.
 
-    The losses are ``(y_i - f(x_i))²``; otherwise as ``InfiniteImputationsClassifier``. For the
-    priors that see labels, ``"class-mean"`` and ``"meanfeat"``, all rows are of one class.
+    The losses are ``(y_i - f(x_i))²``; otherwise as ``InfiniteImputationsClassifier``. For the priors that
+    use labels, ``"class-mean"`` and ``"meanfeat"``, all rows count as one class.
 
     Parameters
     ----------
     prior, C, gamma, width, max_iter, restarts, tol, scale, random_state, verbose
         As in ``InfiniteImputationsClassifier``.
     intercept
-        Take the mean of the targets off first, and add it to what is predicted. [D]'s kernel
+        Subtract the mean of the targets first, and add it to the predictions. [D]'s kernel
         ridge regression has no intercept.
     """
 

@@ -15,10 +15,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from streamkarma.baselines.priors import Decision
 from streamkarma.baselines.tables import Floats
 
-#: Weights below are dropped: they are what rounding leaves of a completion that is not used.
+#: Smaller weights are dropped as rounding errors of unused completions.
 LEAST_WEIGHT = 1e-8
 
-#: Most steps of one gradient ascent: any better completion will do, the best is not needed.
+#: Maximum number of steps of one gradient ascent: any better completion suffices, not only the best.
 ASCENT = 20
 
 
@@ -37,7 +37,7 @@ class Imputations:
     objectives
         The objective, before the first step and after each.
     converged
-        Whether the end came because no better completion was found.
+        Whether the search ended because there was no better completion.
     """
 
     tables: list[Floats]
@@ -60,7 +60,7 @@ class Imputations:
 
 @dataclass
 class Mixture:
-    """Where the search stands: weighted completions, their kernel matrix and Q, and what is best there."""
+    """The state of the search: weighted completions, their kernel matrix and Q, and the best decision."""
 
     K: Floats
     Q: float
@@ -98,8 +98,8 @@ class Search:
         self.strength = C * gamma
         self.rng = rng
         self.drawn_from = X
-        # Equal rows are learned from as one, with their number as its weight. (Where the prior puts
-        # those with the same values elsewhere, by their labels, they are not equal.)
+        # Equal rows are learned as one, with their number as its weight. (Rows with the same values that the
+        # prior completes differently, by their labels, are not equal.)
         keys = np.column_stack([np.isnan(X), completed, y])
         _, first, groups, counts = np.unique(
             keys, axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -111,8 +111,8 @@ class Search:
         self.missing = np.isnan(self.X)
 
     def run(self, max_iter: int, restarts: int, tol: float, report: Callable[[str], None]) -> Imputations:
-        """Add completions until none that lowers the objective by a share ``tol`` of it is found."""
-        # Thousands of small fits: what is checked in each would be a third of the time.
+        """Add completions until none lowers the objective by more than the fraction ``tol``."""
+        # There are thousands of small fits, and validation would take a third of the time.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             return self._run(max_iter, restarts, tol, report)
 
@@ -133,7 +133,7 @@ class Search:
             if len(tables) > len(self.X) + 2:
                 tables, weights = self._reduced(tables, weights, now.decision.c)
                 now = self._mixture(tables, weights)
-        # Rows that were equal share their coefficient.
+        # Equal rows share their coefficient.
         c = (now.decision.c / self.count)[self.group]
         tables = [table[self.group] for table in tables]
         return Imputations(tables, weights, c, now.decision.b, objectives, converged)
@@ -160,16 +160,16 @@ class Search:
     def _step(
         self, now: Mixture, last: Floats, restarts: int, least: float
     ) -> tuple[Floats, float, Mixture] | None:
-        """A completion that lowers the objective by more than ``least``, its weight, what it leads to.
+        """A completion that lowers the objective by more than ``least``, its weight, and the new state.
 
-        Step 2 of the algorithm asks for any. Gradient ascent from the prior's completion is tried
-        first, then from the one added last, then from random ones; the first that serves is taken.
+        Step 2 of the algorithm accepts any such completion. Gradient ascent is tried from the prior's
+        completion, then from the one added last, then from random ones; the first success is taken.
         """
         c, objective = now.decision.c, self._objective(now)
         so_far = 0.5 * float(c @ now.K @ c) - self.strength * now.Q
         for start in self._starts(last, restarts):
             for gain, table in self._ascended(c, start):
-                # The objective is convex in the weight: it falls by no more than its first slope.
+                # The objective is convex in the weight: it falls by no more than its initial slope.
                 if gain - so_far <= least:
                     break
                 beta, mixed = self._line(now, self._kernel(table), self._distance(table))
@@ -185,7 +185,7 @@ class Search:
             yield self._drawn()
 
     def _drawn(self) -> Floats:
-        """A completion with values drawn from the observed ones of each column."""
+        """A completion with values drawn from the observed values of each column."""
         table = self.completed.copy()
         for lacking, cells, values in zip(self.missing.T, table.T, self.drawn_from.T, strict=True):
             observed = values[~np.isnan(values)]
@@ -194,12 +194,12 @@ class Search:
         return table
 
     def _ascended(self, c: Floats, start: Floats) -> Iterator[tuple[float, Floats]]:
-        """Completions that gradient ascent passes, and their gains; the last and steepest first.
+        """Completions along the path of gradient ascent with their gains, the last and steepest first.
 
-        How far the objective falls depends on how it is curved, too: where the steepest comes to
-        nothing, a completion nearer to the start may serve.
+        The decrease of the objective also depends on its curvature: if the steepest completion fails, one
+        nearer to the start may succeed.
         """
-        # Rows without a coefficient pull at nothing: the prior is best for them.
+        # Rows with coefficient 0 have no gradient: the prior is best for them.
         rows = np.flatnonzero(c)
         missing = self.missing[rows]
         if not missing.any():
@@ -217,7 +217,7 @@ class Search:
             passed.append((-float(intermediate_result.fun), np.array(intermediate_result.x)))
 
         minimize(loss, part[missing], jac=True, method="L-BFGS-B", options={"maxiter": ASCENT}, callback=keep)
-        # The last, the one after half as many steps, and so on.
+        # The last one, the one after half as many steps, and so on.
         step = len(passed)
         while step > 0:
             gain, values = passed[step - 1]
@@ -228,10 +228,10 @@ class Search:
             step //= 2
 
     def _gain(self, c: Floats, table: Floats, rows: NDArray[np.intp]) -> tuple[float, Floats]:
-        """How steeply mass on a completion lowers the objective, and the slope of that in it.
+        """The rate at which weight on a completion lowers the objective, and its gradient in the completion.
 
-        For a completion that differs from the prior's in some rows, of which ``c`` and ``table``
-        have the coefficients and the values, all others having no coefficient.
+        The completion differs from the prior's only in ``rows``, whose coefficients and values are in ``c``
+        and ``table``; all other rows have coefficient 0.
         """
         pulls = c[:, np.newaxis] * self._kernel(table) * c
         sums = pulls.sum(axis=1)
@@ -243,10 +243,10 @@ class Search:
         return gain, 2.0 * self.width * slope
 
     def _line(self, now: Mixture, K: Floats, Q: float) -> tuple[float, Mixture]:
-        """The weight of a new completion at which the objective is least, and the mixture there.
+        """The weight of a new completion that minimises the objective, and the resulting mixture.
 
-        In the weight the objective is convex, with the slope that the best decision function
-        there gives: its root is sought.
+        The objective is convex in the weight, and its slope follows from the best decision function there;
+        this finds the root of the slope.
         """
         found: dict[float, Mixture] = {0.0: now}
 
@@ -264,7 +264,7 @@ class Search:
         return beta, found[beta]
 
     def _reduced(self, tables: list[Floats], weights: Floats, c: Floats) -> tuple[list[Floats], Floats]:
-        """n + 2 completions at most with the same scores and the same Q [D, Theorem 1]."""
+        """At most n + 2 completions with the same scores and the same Q [D, Theorem 1]."""
         while len(tables) > len(self.X) + 2:
             columns = [np.append(self._kernel(table) @ c, [self._distance(table), 1.0]) for table in tables]
             direction = np.linalg.svd(np.array(columns).T)[2][-1]

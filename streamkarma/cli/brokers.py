@@ -11,15 +11,15 @@ from streamkarma.cli.value_types import above_zero
 from streamkarma.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamkarma.connectors.kafka.bounded import BoundedTopics
     from streamkarma.connectors.kafka.records import Metadata
     from streamkarma.connectors.kafka.row_fields import RowFields
-    from streamkarma.connectors.kafka.standing import StandingTopics
 
 brokers = click.option(
     "--brokers", metavar="HOST:PORT,...", required=True, help="Some of the brokers; they name the others."
 )
 
-standing = click.option(
+bounded = click.option(
     "--brokers",
     metavar="HOST:PORT,...",
     help="INPUT is a topic there, or a regular expression that matches whole names, read to its current end.",
@@ -92,11 +92,11 @@ def row_fields_of(options: dict[str, Any], learns: bool) -> RowFields:
     return RowFields(position, tuple(dict.fromkeys(options["row_header"])))
 
 
-def standing_topics(options: dict[str, Any], **more: Any) -> StandingTopics:
-    """The topics that INPUT names, as they stand; ``more`` is as `StandingTopics` takes it."""
-    from streamkarma.connectors.kafka.standing import StandingTopics
+def bounded_topics(options: dict[str, Any], **more: Any) -> BoundedTopics:
+    """The topics named by INPUT, up to their current ends; ``more`` is passed to `BoundedTopics`."""
+    from streamkarma.connectors.kafka.bounded import BoundedTopics
 
     if options["input"] == "-" or options["format"] not in (None, "json"):
         raise UsageError("with --brokers, INPUT is a topic of JSON records")
     reached = (options["brokers"], options["kafka"], options["connect_timeout"])
-    return StandingTopics(options["input"], *reached, options["max_record_bytes"], **more)
+    return BoundedTopics(options["input"], *reached, options["max_record_bytes"], **more)

@@ -35,7 +35,7 @@ from streamkarma.parameters.words import MISSING_WORDS
     help="Maximum number of attributes in the profile: the first ones seen.",
 )
 @option(RUNNING["max_record_bytes"])
-@brokers.standing
+@brokers.bounded
 @brokers.settings
 @click.option(
     "--json",
@@ -97,4 +97,4 @@ def _topic(options: dict[str, Any]) -> tuple[Any, list[str]]:
         "--group",
         "my-group",
     ]
-    return brokers.standing_topics(options), [*begin, "--model", "my.karma"]
+    return brokers.bounded_topics(options), [*begin, "--model", "my.karma"]

@@ -82,7 +82,7 @@ def learn(**options: Any) -> None:
 @shared.explain
 @shared.workers
 @click.option("--follow", is_flag=True, help="Reload MODEL whenever its file has changed.")
-@connection.standing
+@connection.bounded
 @connection.metadata
 @connection.settings
 def predict(**options: Any) -> None:
@@ -166,7 +166,7 @@ def _file(options: dict[str, Any], prefetch: bool) -> Source:
 
 def _topic(options: dict[str, Any]) -> Source:
     fields = connection.row_fields_of(options, learns=False)
-    return connection.standing_topics(options, metadata=connection.metadata_of(options), row_fields=fields)
+    return connection.bounded_topics(options, metadata=connection.metadata_of(options), row_fields=fields)
 
 
 def available_cores() -> int:

@@ -16,7 +16,7 @@ def prepare() -> None:
     that reading or writing fails as it would if they were closed.
     """
     if sys.stdin is None:
-        sys.stdin = open(os.open(os.devnull, os.O_WRONLY))  # noqa: SIM115  # open to the end
+        sys.stdin = open(os.open(os.devnull, os.O_WRONLY))  # noqa: SIM115  # open until the exit
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115  # likewise
     if isinstance(sys.stdout, io.TextIOWrapper):

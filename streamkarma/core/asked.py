@@ -1,4 +1,4 @@
-"""Which events were predicted before their label came."""
+"""Events that are predicted before their labels arrive."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from streamkarma.events.block import Block
 
 
 class LateLabels(NamedTuple):
-    """Which of T events wait for their label, and which have got theirs late.
+    """Which of T events still lack their label, and which received it late.
 
     Attributes
     ----------
     tickets
-        Shape (T,): the number of an event, the same when it is predicted and when its label has come; 0 where
-        the label was there at once.
+        Shape (T,): a number for each event, the same when it is predicted and when its label arrives; 0 where
+        the label was present from the start.
     observed
-        Shape (T,): whether the event was learned before, without its label; it then teaches only what needs
+        Shape (T,): whether the event was already learned without its label. It then teaches only what needs
         the label.
     shared
-        Shape (T,): whether the event shares its label with others, and its weight is its part; labels that go
-        together then need not be found out.
+        Shape (T,): whether the event shares its label with others, its weight being its share. Correlation
+        between labels then need not be estimated.
     """
 
     tickets: NDArray[np.uint64]
@@ -35,13 +35,13 @@ class LateLabels(NamedTuple):
 
     @classmethod
     def none(cls, events: int) -> LateLabels:
-        """Of so many events none."""
+        """No late labels, for this many events."""
         no = np.zeros(events, np.bool_)
         return cls(np.zeros(events, np.uint64), no, no)
 
 
 class Asked:
-    """Events that were predicted and wait for their label, recognised by their content."""
+    """Predicted events whose labels are outstanding, recognised by their content."""
 
     def __init__(self) -> None:
         self.engine = _engine.Asked()
@@ -56,12 +56,12 @@ class Asked:
     def tickets(
         self, events: Block | Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]
     ) -> NDArray[np.uint64]:
-        """Record events as they were before encoding, and return their tickets.
+        """Record events by their values before encoding, and return their tickets.
 
         Parameters
         ----------
         events
-            T events; in a block, with the values from before encoding.
+            T events; a block must hold the values from before encoding.
         learned
             Shape (T,): whether the event has a label and is learned.
         asked
@@ -69,7 +69,8 @@ class Asked:
 
         Returns
         -------
-        Shape (T,): the same number for an event that is asked about and when it is learned; 0 for others.
+        Shape (T,): the number of an event, the same when it is predicted and when it is learned; 0 for
+        others.
         """
         return self.engine.tickets(events, learned, asked)
 
@@ -78,5 +79,5 @@ class Asked:
         return self.engine.arrays()
 
     def restore(self, arrays: Arrays) -> None:
-        """Restore the state from ``arrays``, removing its parts; ValueError if they are inconsistent."""
+        """Restore the state, removing its parts from ``arrays``; ValueError if they are inconsistent."""
         self.engine.restore(arrays)

@@ -1,10 +1,10 @@
-"""Intervals and sets that hold the label as often as was asked for, by online conformal calibration.
+"""Intervals and sets with a given coverage, by online conformal calibration.
 
-The score of an event says how badly its prediction fitted its label: ``|y - f|`` of a number, and 1 less
-the probability of a class. What is said of the next event are all labels whose score is at most a quantile of
-the latest 250; which quantile follows what was missed (adaptive conformal inference, Gibbs and Candès 2021).
-The share of labels that are held is therefore the one asked for over any longer stretch of the stream,
-whatever the learner, and however the stream changes.
+The score of an event measures how badly its prediction fitted its label: ``|y - f|`` for a number, and 1
+minus the probability of a class. The interval or set of the next event contains every label whose score is at
+most a quantile of the latest 250 scores; the level of the quantile adapts to past misses (adaptive conformal
+inference, Gibbs and Candès 2021). Over any long stretch of the stream the coverage is therefore the one
+requested, whatever the learner and however the stream changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Conformal:
     Parameters
     ----------
     coverage
-        How often the label is to be held, between 0 and 1.
+        The share of labels to cover, between 0 and 1.
     """
 
     engine: _engine.PredictionIntervals | _engine.PredictionSets
@@ -49,7 +49,7 @@ class _Conformal:
 
     @property
     def bytes(self) -> int:
-        """The memory of what is kept."""
+        """The memory in use."""
         return self.engine.bytes
 
     def arrays(self) -> Arrays:
@@ -61,22 +61,22 @@ class _Conformal:
         self.engine.restore(arrays)
 
     def merge(self, parts: Sequence[Self]) -> None:
-        """Take in what parts have learned since each of them was as this one.
+        """Merge what the parts have learned since each of them was a copy of this one.
 
-        The latest scores of all parts are the latest, each as old as it is where its part ended, and the
-        share that may be missed is the mean of the parts', by the labels they learned. Nothing waits for its
-        label any more. ValueError if a part has another coverage.
+        The latest scores are the latest of all parts, by their age when their part ended. The miss rate is
+        the mean over the parts, weighted by the labels they learned. Outstanding labels are dropped.
+        ValueError if the coverage of a part differs.
         """
         self.engine.merge([part.engine for part in parts])  # type: ignore[misc]  # all of one kind
 
 
 class PredictionIntervals(_Conformal):
-    """Intervals around predicted numbers; the same distance to either side.
+    """Symmetric intervals around predicted numbers.
 
     Parameters
     ----------
     coverage
-        How often the number is to lie within, between 0 and 1.
+        The share of numbers that should lie within, between 0 and 1.
 
     References
     ----------
@@ -84,7 +84,7 @@ class PredictionIntervals(_Conformal):
 
     Examples
     --------
-    The noise gets ten times as loud in the middle:
+    Halfway through, the noise becomes ten times as large:
 
     >>> import numpy as np
     >>> noise = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 10.0], 2000)
@@ -103,7 +103,7 @@ class PredictionIntervals(_Conformal):
     def run(
         self, predictions: Floats, targets: Floats, weights: Floats, tickets: Tickets
     ) -> tuple[Floats, Floats]:
-        """The lower and upper ends of the intervals of T events, each from before its target was learned.
+        """Lower and upper ends of the intervals of T events, each from before its target was learned.
 
         Parameters
         ----------
@@ -112,21 +112,21 @@ class PredictionIntervals(_Conformal):
         weights
             Shape (T,): events of weight 0 are not learned; all others count once.
         tickets
-            Shape (T,): see ``core.asked``. An event whose target comes late is judged by the interval that
-            it got when it was predicted.
+            Shape (T,): see ``core.asked``. An event whose target arrives late is scored by the interval it
+            had when it was predicted.
         """
         return self.engine.run(predictions, targets, weights, tickets)
 
 
 class PredictionSets(_Conformal):
-    """Sets of classes, of all that hold the class as often the smallest on average.
+    """Sets of classes; of all sets with the same coverage, the smallest on average.
 
-    A set is empty where the classes are all less likely than what usually comes true.
+    A set is empty if every class is less probable than true classes usually are.
 
     Parameters
     ----------
     coverage
-        How often the class is to be in the set, between 0 and 1.
+        The share of sets that should contain the class, between 0 and 1.
 
     References
     ----------
@@ -159,19 +159,21 @@ class PredictionSets(_Conformal):
         tickets: Tickets,
         classes: int,
     ) -> NDArray[np.bool_]:
-        """Which classes are in the sets of T events, shape (T, ``classes``), each from before it was learned.
+        """Membership of the classes in the sets of T events, shape (T, ``classes``).
+
+        Each set is from before its event was learned.
 
         Parameters
         ----------
         scores
-            Shape (T, C); C is 1 or as many as there are classes.
+            Shape (T, C); C is 1 or the number of classes.
         known
-            Shape (T,): how many classes there were.
+            Shape (T,): the number of classes known at each event.
         targets
             Shape (T,): the index of the label, negative without one.
         weights, tickets
             As in ``PredictionIntervals.run``.
         classes
-            How many there are after all.
+            The number of classes at the end.
         """
         return self.engine.run(scores, known, targets, weights, tickets, classes)

@@ -9,13 +9,13 @@ from streamkarma.core.learner import Learner
 from streamkarma.errors import UsageError
 from streamkarma.printable import shown
 
-#: log2 of the most weights when nothing else is said: 64 MB with their variances.
+#: log2 of the maximum number of weights, by default: 64 MB with their variances.
 TABLE_BITS = 22
 
-#: The same of bins, four megabytes; 16 made no difference on twenty streams.
+#: The same for bins, 4 MB; 16 made no difference on twenty streams.
 BINS_TABLE_BITS = 18
-#: About the most features of one event for bins: 17 numbers belong to two bins each, 31 to one. With more of
-#: them the pairs cost much; on 21 noisy ones bins alone erred less.
+#: About the maximum number of features of one event for bins: up to 17 numbers belong to two bins each, up to
+#: 31 to one. More pairs would cost much; on 21 noisy numbers, bins without pairs had a lower error.
 MOST_BINS = 512
 
 SGD, AROW, ADAGRAD = range(3)
@@ -23,18 +23,18 @@ UPDATES = {"sgd": SGD, "arow": AROW, "adagrad": ADAGRAD}
 
 
 class Step(NamedTuple):
-    """How a linear model steps; the same for its whole life.
+    """The update rule of a linear model, which never changes.
 
     Attributes
     ----------
     update
         AROW, ADAGRAD or SGD.
     loss
-        See ``streamkarma.core.loss``; AROW has the hinge or the squared loss.
+        See ``streamkarma.core.loss``; AROW uses the hinge or the squared loss.
     r
         AROW: variance of the noise, above 0.
     eta
-        AdaGrad: the step, above 0; SGD: a constant step, or 0 for 1 / (rho t).
+        AdaGrad: step size, above 0. SGD: constant step size, or 0 for 1 / (rho t).
     rho, steepness
         SGD: as in ``support.Rule``.
     half_life
@@ -51,11 +51,11 @@ class Step(NamedTuple):
 
 
 class Explicit(Learner):
-    """A linear model on the features of k_gamma: one weight per feature, and nothing pruned.
+    """A linear model on the features of k_gamma, with one weight per feature and no pruning.
 
-    The hypotheses are those of the support vectors; what an event costs is the number of its
-    features, |o|^gamma, however long the stream and however many attributes there are. Every feature
-    has a weight of its own until there are too many for the table; then it is hashed.
+    The hypotheses are the same as with support vectors. The cost of an event is proportional to the number of
+    its features, |o|^gamma, regardless of the length of the stream and the number of attributes. Every
+    feature has its own weight until the table is full; from then on, features are hashed.
 
     Parameters
     ----------
@@ -64,21 +64,21 @@ class Explicit(Learner):
     normalize
         Whether every event has norm 1 in feature space.
     step
-        How it steps.
+        The update rule.
     table_bits
-        log2 of the most weights, those of all classes together: 8 to 30. An event with more
-        features than that is taken at a lower order.
+        log2 of the maximum number of weights, over all classes: 8 to 30. An event with more features than
+        that is learned at a lower order.
     most
-        Most features of one event, or None: one with more is taken at a lower order, too.
+        Maximum number of features of one event, or None. An event with more is learned at a lower order, too.
 
     Raises
     ------
     UsageError
-        If ``gamma`` or ``table_bits`` is out of its range.
+        If ``gamma`` or ``table_bits`` is out of range.
 
     Examples
     --------
-    Two attributes; the first, and the second one's absence, speak for the positive class:
+    Two attributes. The first one, and the absence of the second, indicate the positive class:
 
     >>> import numpy as np
     >>> from streamkarma.core.loss import HINGE
@@ -106,17 +106,18 @@ class Explicit(Learner):
 
 
 class Products(Learner):
-    """A linear model on the values of what is observed, and on their products.
+    """A linear model on the observed values and their products.
 
-    KARMA's features of higher order multiply a value by what is *there* beside it; these multiply it
-    by what the others *say*. What is missing has value 0, as with gamma = 1.
+    KARMA's features of higher order multiply a value by the *presence* of other attributes; these multiply it
+    by their *values*. Missing values are 0, as with gamma = 1.
 
     Parameters
     ----------
     step, table_bits
         As in ``Explicit``.
     most
-        About the most products of one event, or None: of one with more those of its largest values are taken.
+        Approximate maximum number of products of one event, or None. Of an event with more, the products of
+        its largest values are used.
     """
 
     def __init__(self, step: Step, table_bits: int, most: int | None = None) -> None:
@@ -128,23 +129,23 @@ class Products(Learner):
 
 
 class Bins(Learner):
-    """A linear model of which bins the values of what is observed lie in, and of pairs of bins.
+    """A linear model on the bins of the observed values, and on pairs of bins.
 
-    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its
-    own. So a weight may depend on any two values in whatever way is smooth at half a deviation. What is
-    missing is in no bin.
+    Each number belongs to two of eight bins, with degrees that add up to 1, and each category to a bin of its
+    own. The score can therefore depend on any two values in any way that is smooth on the scale of half a
+    standard deviation. Missing values are in no bin.
 
     Parameters
     ----------
     step, table_bits
         As in ``Explicit``.
     most
-        About the most features of one event. In one with more each number belongs to one bin; if there
-        are still more, it is taken without pairs.
+        Approximate maximum number of features of one event. In an event with more, each number belongs to one
+        bin; if there are still too many, there are no pairs.
 
     Examples
     --------
-    Between -1 and 1 lies one class, and the other on both sides:
+    One class lies between -1 and 1, the other on both sides:
 
     >>> import numpy as np
     >>> from streamkarma.core.loss import HINGE
@@ -167,6 +168,6 @@ class Bins(Learner):
 
 
 def check_bits(table_bits: int) -> None:
-    """UsageError if that is no log2 of a table's size."""
+    """Raise UsageError unless this is the log2 of a valid table size."""
     if not 8 <= table_bits <= 30:
         raise UsageError(f"table_bits must be between 8 and 30, not {table_bits!r}")

@@ -1,4 +1,4 @@
-"""A factorisation machine: pairs of coordinates whose weights factorise."""
+"""A factorisation machine: the weights of pairs of coordinates factorise."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from streamkarma.errors import UsageError
 
 
 class FactorisationMachine(Learner):
-    """A weight for each coordinate, and for each pair of them the scalar product of their factors.
+    """A weight for each coordinate, and for each pair the scalar product of their factors.
 
-    Two categories that never met have a weight for their meeting all the same, from what each was like
-    with others. The learner sleeps, scores 0 and costs nothing until there are four coordinates for each
-    attribute and 16 more.
+    Even two categories that never occurred together have a weight as a pair, from how each behaved with
+    others. Until there are four coordinates per attribute and 16 more, the learner is inactive: it scores 0
+    and costs nothing.
 
     Parameters
     ----------
     regression
         Squared loss on targets, else the logistic loss on classes.
     eta
-        AdaGrad's step, above 0.
+        Step size of AdaGrad, above 0.
     shrink
-        How strongly parameters are drawn to where they began, 0 or more.
+        How strongly parameters are pulled towards their initial values, 0 or more.
     forget
         Half-life in events, 1 or more; 0 for never.
     table_bits
-        log2 of the most parameters, those of all classes together: 8 to 30.
+        log2 of the maximum number of parameters, over all classes: 8 to 30.
 
     Raises
     ------
     UsageError
-        If ``table_bits`` is out of its range.
+        If ``table_bits`` is out of range.
 
     References
     ----------
@@ -38,7 +38,7 @@ class FactorisationMachine(Learner):
 
     Examples
     --------
-    Ten users like items of their own parity; each is asked about some of them, and then about another:
+    Ten users like items of their own parity. Each rates some items, and is then predicted for others:
 
     >>> import numpy as np
     >>> from streamkarma.events.block import Block

@@ -1,4 +1,4 @@
-"""A forest of trees that grow with the stream."""
+"""A forest of incremental trees."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from streamkarma.core.learner import Learner
 
 
 class Forest(Learner):
-    """Trees on histograms, each on random coordinates and on events drawn anew, for incomplete events.
+    """Histogram-based trees for incomplete events, each on random coordinates and resampled events.
 
-    What is missing goes, at each split, to the side where it fits better, and whether a value is there at all
-    may be a split as well. See ``learners/forest`` in the engine.
+    At each split, missing values go to the side where they fit better, and a tree may also split by whether a
+    value is present. See ``learners/forest`` in the engine.
 
     Parameters
     ----------
     regression
         Whether labels are targets, else classes.
     trees
-        How many trees, 1 to 1,000.
+        Number of trees, 1 to 1,000.
     forget
         Half-life in events, 1 or more; 0 for never.
 
     Examples
     --------
-    A label that no line tells apart, of two numbers; each is missing in a fifth of the events:
+    Classes that no line separates, from two numbers, each missing in a fifth of the events:
 
     >>> import numpy as np
     >>> from streamkarma.events.block import Block

@@ -19,16 +19,15 @@ Floats = NDArray[np.float64]
 def growth(overlap: float, gamma: int) -> float:
     """G_gamma(n) = 1 + n + ... + n^(gamma-1), by Horner's rule.
 
-    Counting the attributes that two events share, this is how many index sequences shorter
-    than ``gamma`` the two have in common: the dimension by which KARMA's feature map
-    repeats every shared coordinate.
+    For two events that share n attributes, this is the number of index sequences shorter than ``gamma`` that
+    they have in common: the number of times KARMA's feature map repeats every shared coordinate.
 
     Parameters
     ----------
     overlap
         n, the number of attributes observed in both events; 0 or more.
     gamma
-        Order of the kernel, 1 or more. 1 is 0-imputation.
+        Order of the kernel, 1 or more; 1 is zero imputation.
 
     Examples
     --------
@@ -42,19 +41,19 @@ def growth(overlap: float, gamma: int) -> float:
 
 
 def gram(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: int = 2, normalize: bool = False) -> Floats:
-    """Kernel matrix of events given as rows with NaN for what is missing.
+    """Kernel matrix of events given as rows, with NaN for missing values.
 
     Parameters
     ----------
     X
-        Array of shape (n, d); every column is one numeric attribute, NaN is missing.
+        Array of shape (n, d); every column is a numeric attribute, NaN is missing.
     Z
         Array of shape (m, d); ``X`` itself by default.
     gamma
         Order of the kernel, 1 or more.
     normalize
-        Divide by ``sqrt(k(x, x) k(z, z))``. A row that has no observed value other than
-        zero has no norm: its entries are 0.
+        Divide by ``sqrt(k(x, x) k(z, z))``. A row without an observed nonzero value has norm 0; its entries
+        are 0.
 
     Returns
     -------
@@ -63,8 +62,8 @@ def gram(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: int = 2, normalize:
     Raises
     ------
     ValueError
-        If ``gamma`` is not a positive integer (a UsageError), the shapes disagree or a value
-        is infinite.
+        If ``gamma`` is not a positive integer (a UsageError), the shapes do not match, or a value is
+        infinite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The interface of every learner in the engine, as the estimators use it."""
+"""The interface of the engine's learners, as the estimators use it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from streamkarma.events.block import Block
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
-#: More than any attribute or coordinate: the bound for states that come from a learner itself.
+#: Above every attribute and coordinate: the bound for states that come from a learner itself.
 ANY = 1 << 31
 
 
 class Rates(NamedTuple):
-    """How what labels say of categories becomes numbers; see ``learners/rated`` in the engine.
+    """Target encoding: how categories become numbers; see ``learners/rated`` in the engine.
 
     Attributes
     ----------
     rates
-        Most classes that have rates, as many as the encoder has coordinates for.
+        Maximum number of classes with rates, for which the encoder has coordinates.
     regression
         Whether labels are targets.
     scale
         Whether numbers are standardised.
     longest
-        Over how many events averages go.
+        The number of events that averages cover.
     """
 
     rates: int
@@ -42,7 +42,7 @@ class Rates(NamedTuple):
 
 
 class Learner(ABC):
-    """A learner of the engine, created from its settings: blocks of encoded events in, scores out.
+    """A learner of the engine, created from its settings; takes blocks of encoded events, returns scores.
 
     Unpickling creates a new learner from the same settings and restores the state.
     """
@@ -50,7 +50,7 @@ class Learner(ABC):
     #: Number of external models whose scores must be passed to ``run``.
     external = 0
 
-    #: If it is to learn what labels say of categories: how. A mixture's experts learn it from the mixture.
+    #: How to encode categories by their labels, or None for not at all. A mixture does it for its experts.
     rates: Rates | None = None
 
     @cached_property
@@ -91,7 +91,7 @@ class Learner(ABC):
         return self.engine.steps
 
     def widen(self, classes: int) -> None:
-        """Extend to ``classes`` classes; the w of two classes becomes -w/2 and w/2."""
+        """Extend to ``classes`` classes; the weights w of two classes become -w/2 and w/2."""
         self.engine.widen(classes)
 
     def run(
@@ -105,41 +105,41 @@ class Learner(ABC):
         observed: NDArray[np.bool_] | None = None,
         shared: NDArray[np.bool_] | None = None,
     ) -> tuple[Floats, Floats]:
-        """Predict, then learn, each event.
+        """Predict and then learn each event.
 
         Parameters
         ----------
         events
             Encoded events.
         labels
-            Shape (T,): +1 or -1, a class index, or the target; NaN for events without a label, which teach
-            only what needs none: the subspace, which then repeats an earlier event that has one.
+            Shape (T,): +1 or -1, a class index, or the target; NaN for events without a label. These are
+            learned only by the subspace, which then repeats an earlier event that has a label.
         weights
             Shape (T,): 0 or more; events of weight 0 are only predicted and leave the model unchanged.
         tickets
-            Shape (T,): see ``core.asked.LateLabels``. A mixture judges its experts by what they said when an
-            event was predicted, not when its label comes: by then they may have learned events that share it.
-            And it weighs late labels by how much they have in common, see ``learners/mixture`` in the engine.
+            Shape (T,): see ``core.asked.LateLabels``. A mixture scores its experts by their predictions from
+            before the label arrived: by then they may have learned events that share it. It also weights late
+            labels by their correlation, see ``learners/mixture`` in the engine.
         external
             For a mixture: scores of external models, shape (F, T, C), each from before the model learned the
             event.
         part
-            Of which events, from one up to another; None for all. The arrays are for these events.
+            The range of events to process, as start and end; None for all. The arrays are for these events.
         observed
             Shape (T,): see ``core.asked.LateLabels``; None for no event.
         shared
-            Shape (T,): whether the label is that of others, too, and the weight is its part of one. A mixture
-            then takes it as it is.
+            Shape (T,): whether the event shares its label with others, its weight being its share. A mixture
+            then uses the weight unchanged.
 
         Returns
         -------
-        Scores of shape (T, C), each from before its event was learned, and the losses suffered,
-        shape (T,), NaN where there is no label.
+        Scores of shape (T, C), each from before its event was learned, and losses of shape (T,), NaN without
+        a label.
 
         Raises
         ------
         ValueError
-            If the number of labels or weights differs, or a label is not a class.
+            If the number of labels or weights does not match, or a label is not a class.
         """
         return self.engine.run(events, labels, weights, tickets, external, part, observed, shared)
 
@@ -149,11 +149,11 @@ class Learner(ABC):
         return self.run(events, np.full(count, np.nan), np.zeros(count), None, external)[0]
 
     def restart(self, steps: int) -> None:
-        """Forget everything, and continue as if after ``steps`` steps."""
+        """Forget everything and continue as if after ``steps`` steps."""
         self.engine.restart(steps)
 
     def summary(self) -> dict[str, Any]:
-        """Sizes of the model, including ``bytes``, and what became of the examples."""
+        """Sizes of the model, including ``bytes``, and what happened to the examples."""
         return self.engine.summary()
 
     def arrays(self) -> Arrays:

@@ -15,10 +15,9 @@ huber               regression      (f - y)^2 / 2 within 1, then linear
 epsilon_insensitive regression      max(0, |f - y| - 0.1)
 ==================  ==============  =====================================================
 
-In binary classification y is +1 or -1. A loss with an unbounded slope has a ``smoothness``
-(its largest second derivative): the step is then held below ``1 / (smoothness * k(x, x))``,
-where it reaches the label exactly; the bounds of Algorithm 1 need a Lipschitz loss, and a
-longer step would overshoot, each time further.
+In binary classification y is +1 or -1. A loss with an unbounded slope has a ``smoothness``, its largest
+second derivative. The step size is then kept below ``1 / (smoothness * k(x, x))``, which reaches the label
+exactly: the bounds of Algorithm 1 need a Lipschitz loss, and larger steps would overshoot and diverge.
 """
 
 from __future__ import annotations
@@ -29,15 +28,14 @@ HINGE, SQUARED_HINGE, LOGISTIC, SQUARED, ABSOLUTE, HUBER, EPSILON_INSENSITIVE = 
 
 
 class Loss(NamedTuple):
-    """What is known about a loss beside its value.
+    """Properties of a loss.
 
     Attributes
     ----------
     code
         Its number in the engine.
     degree
-        The loss of a target measured in other units changes by this power of the unit;
-        0 in classification, where a score has no unit.
+        The power of the target's unit in the loss; 0 in classification, where scores have no unit.
     smoothness
         Largest second derivative where the slope is unbounded, else 0.
     """

@@ -1,18 +1,18 @@
-"""Several learners as one: a mixture of experts with the interface of each of them.
+"""A mixture of experts, with the interface of a single learner.
 
-Each expert's scores are calibrated online. One member more, the *blend*, combines their log-odds, and is
-the surer of them the more of an event is observed, as far as that proves right; the members are mixed by
-Bayes' rule with a share s that all get alike (Cesa-Bianchi and Lugosi 2006, chapter 5): a thousandth, or
-less where the forecast is certain. Log loss is mixable: over any stretch of T events in which one member
-is the best, the mixture of E experts loses at most ln((E + 1) / s) + 0.001 T more than it, with the s of
-the event before, and ln(E + 1) in place of the first term from the start. For a number the members'
-densities are Student's t of four degrees of freedom, with the running scale of the mixture's residuals, or
-Laplace densities, each with its own, where the absolute loss counts; the prediction is the mixture's mean.
+Each expert's scores are calibrated online. An additional member, the *blend*, combines their log-odds, with
+more confidence the more of an event is observed, as far as the stream bears that out. The members are mixed
+by Bayes' rule with a fixed share s (Cesa-Bianchi and Lugosi 2006, chapter 5), a thousandth, or less where the
+forecast is certain. Log loss is mixable: over any stretch of T events, the mixture of E experts loses at most
+ln((E + 1) / s) + 0.001 T more than the best member of that stretch, with s from the event before the stretch;
+from the start of the stream, the first term is ln(E + 1). In regression, the members' densities are Student's
+t with four degrees of freedom and the running scale of the mixture's residuals; for the absolute loss they
+are Laplace densities, each with its own scale. The prediction is the mean of the mixture.
 
-Errors that go together in time adjust what the mixture says next: a linear function of the last residuals, and
-of how far the last targets are from what is said, is added to its log-odds or its number. Mixture and
-adjusted prediction are then mixed by Bayes' rule in the same way. An event that is predicted while another
-waits for its label is not adjusted.
+The mixture's latest errors then adjust its next prediction, since errors of events close in time are often
+alike. A linear function of the latest residuals, and of the differences between the latest targets and the
+prediction, is added to the log-odds or the number. The mixture and the adjusted prediction are in turn mixed by
+Bayes' rule with a fixed share. An event is not adjusted while another that was predicted waits for its label.
 """
 
 from __future__ import annotations
@@ -24,34 +24,32 @@ from streamkarma.core.learner import Learner
 
 
 class Mixture(Learner):
-    """Experts that learn on their own, and the mixture of what they say.
+    """Experts that learn independently, and the mixture of their predictions.
 
     Parameters
     ----------
     experts
-        Learners by name, one or more; the mixture begins with new ones of the same settings.
+        Learners by name, one or more; the mixture creates new ones with the same settings.
     regression
         Whether labels are numbers.
     external
         Number of external models whose scores are passed to ``run``.
     forget
-        Half-life in events, 0 or more, of what calibrations and the blend have learned; 0 for the slow
-        forgetting they have anyway.
+        Half-life in events, 0 or more, of the calibrations and the blend; 0 for their slow default.
     absolute
-        Regression by the absolute loss instead of the squared one: what is predicted is the median.
+        Regression by the absolute instead of the squared loss: the median is predicted.
     far
-        Targets are standardised, but not cut where they lie far out: experts get them cut to 5
-        deviations, but for a ``TransformedTarget``.
+        Targets are standardised but outliers are not clipped: experts receive them clipped to 5 standard
+        deviations, except a ``TransformedTarget``.
     recent
-        What is said is adjusted by the errors of the last events, as far as these go together in time.
+        Whether the latest errors adjust predictions.
 
     Notes
     -----
-    With six learners on 20 tables and streams of classes, none of them reported on, the log
-    loss was on average 0.0002 below that of the best expert, the better of raw and calibrated: on
-    the ten of 900 events or more at most 0.0021 above it, on the small ones, where ln 7 / events
-    alone is up to 0.0125, at most 0.017. On those ten the expected calibration error (15 bins) was
-    at most 0.03.
+    With six learners on 20 classification tables and streams, none of them among the reported figures, the
+    log loss was on average 0.0002 below the best expert's, raw or calibrated, whichever was better. On the
+    ten with 900 events or more it was at most 0.0021 above; on the small ones, where ln 7 / events alone is
+    up to 0.0125, at most 0.017. On those ten the expected calibration error (15 bins) was at most 0.03.
 
     Examples
     --------
@@ -89,14 +87,14 @@ class Mixture(Learner):
 
 
 class Calibrated(Learner):
-    """One learner of classes whose scores become log-odds that mean what they say.
+    """One classification learner, with its scores calibrated to log-odds.
 
     Parameters
     ----------
     expert
-        The learner; a new one of the same settings is calibrated.
+        The learner; a new one with the same settings is calibrated.
     forget
-        As of ``Mixture``.
+        As in ``Mixture``.
     """
 
     def __init__(self, expert: Learner, forget: float) -> None:

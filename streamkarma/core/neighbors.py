@@ -1,4 +1,4 @@
-"""Nearest neighbours among the last events with a label."""
+"""Nearest neighbours among the latest labelled events."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from streamkarma.core.learner import Learner
 
 
 class Neighbors(Learner):
-    """A window of the last events with a label, of which the nearest vote.
+    """A window of the latest labelled events, in which the nearest vote.
 
-    The distance is over the attributes that an event has: squared differences of standardised numbers, cut
-    at 9, and 2 for another category; where the other event lacks an attribute, half of what is to be
-    expected. How much each attribute counts in it is learned. After an abrupt change, which is
-    found by ADWIN on the errors of the nearest, the events from before it leave the window. An event of more
-    than 32 items (numbers, categories, words) gets the shares of classes in the window, or 0, and does not
-    enter it.
+    The distance covers the attributes observed in the event: squared differences of standardised numbers,
+    clipped at 9, and 2 for a different category; where the other event lacks an attribute, half of the
+    expected value. The weight of each attribute is learned. After an abrupt change, detected by ADWIN on the
+    errors of the nearest neighbours, earlier events leave the window. An event with more than 32 items
+    (numbers, categories, words) is scored by the class shares in the window, or 0 in regression, and does not
+    enter the window.
 
     Parameters
     ----------
     regression
-        Whether labels are targets: the score is the mean of the nearest. Else it is the log-odds of two
-        classes, or the logarithm of each one's probability.
+        Whether labels are targets: the score is then the mean over the nearest. Otherwise it is the log-odds
+        for two classes, or the logarithm of each class's probability.
     window
-        Events kept, at most, 1 to 1,048,576.
+        Maximum number of events kept, 1 to 1,048,576.
     neighbors
-        How many of them vote, 1 to 1,024.
+        Number of neighbours that vote, 1 to 1,024.
 
     References
     ----------
@@ -34,7 +34,7 @@ class Neighbors(Learner):
 
     Examples
     --------
-    The label is whether two numbers have the same sign, which no linear model can tell:
+    The label says whether two numbers have the same sign, which no linear model can learn:
 
     >>> import numpy as np
     >>> from streamkarma.events.block import Block

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with a constant step, and learners on logarithms."""
+"""Stochastic gradient descent with a constant step size, and learners on logarithms."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from streamkarma.core.learner import Learner
 
 
 class Sgd(Learner):
-    """A linear model on standardised values as they are, and on which attributes are there.
+    """A linear model on standardised values and on indicators of which attributes are present.
 
-    Its steps do not die down, so that it follows whatever changes. They are held below 2 / |x|² for
-    classes and 1 / (2 |x|²) for numbers, with x the event's features.
+    The step size does not decrease, so that the model follows drift. It is kept below 2 / |x|² in
+    classification and 1 / (2 |x|²) in regression, where x are the event's features.
 
     Parameters
     ----------
     regression
         Squared loss on targets, else the logistic loss on classes.
     eta
-        The step, above 0.
+        The step size, above 0.
     forget
         Half-life in events, 1 or more, of the weights; 0 for never.
     table_bits
-        log2 of the most weights, those of all classes together: 8 to 30.
+        log2 of the maximum number of weights, over all classes: 8 to 30.
 
     Raises
     ------
     UsageError
-        If ``table_bits`` is out of its range.
+        If ``table_bits`` is out of range.
 
     Examples
     --------
-    After a thousand events of one kind, two of another turn it around:
+    After a thousand events of one kind, two of another are enough to reverse the prediction:
 
     >>> import numpy as np
     >>> from streamkarma.events.block import Block
@@ -54,12 +54,12 @@ class Sgd(Learner):
 
 
 class Logarithmic(Learner):
-    """A learner that is given sign(z) log(1 + |z|) of each value z: what has heavy tails is drawn in.
+    """A learner on sign(z) log(1 + |z|) of each value z, which compresses heavy tails.
 
     Parameters
     ----------
     learner
-        The learner; a new one of the same settings is given the logarithms.
+        The learner; a new one with the same settings receives the logarithms.
     """
 
     def __init__(self, learner: Learner) -> None:

@@ -1,8 +1,8 @@
 """A linear model on completed events, for data close to a subspace.
 
-This is what [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2], which completes the
-event from what it observes and weighs the result. The completion comes from the moments of pairs
-of those coordinates that are worth it or, if asked for, from a factor.
+This is the class of hypotheses that [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2] completes
+the event from its observed part and applies a linear model. The completion comes from the pairwise moments of
+the coordinates that are worth it or, on request, from a low-rank factor.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -21,26 +21,26 @@ from streamkarma.events.block import Block
 
 
 class SubspaceSettings(NamedTuple):
-    """How the learner is made.
+    """Settings of the learner.
 
     Attributes
     ----------
     regression
-        Squared loss on targets, else the hinge on classes.
+        Squared loss on targets, else the hinge loss on classes.
     r
         Variance of the noise in AROW, above 0.
     indicators
-        Weigh also which attributes are observed: for streams where that tells of the label.
+        Also learn weights for which attributes are observed, for streams where that is informative.
     shrink
-        How many events without any correlation each pair starts with, 0 or more.
+        Number of uncorrelated events that each pair starts with, 0 or more.
     forget
         Half-life in events, above 0; 0 for never.
     moving
-        The same of the weights, where they forget faster than the subspace; 0 for no faster.
+        Half-life of the weights, if they are to forget faster than the subspace; 0 for no faster.
     max_rank_dim
-        Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
+        Maximum number of coordinates with pairwise moments, 1 or more; with 1 a factor replaces them.
     rank
-        Dimension of that factor, 1 or more.
+        Rank of that factor, 1 or more.
     """
 
     regression: bool = False
@@ -54,12 +54,12 @@ class SubspaceSettings(NamedTuple):
 
 
 class Subspace(Learner):
-    """A linear model on what is observed and, where it is missing, expected.
+    """A linear model on observed values, and on the expected values of missing ones.
 
     Parameters
     ----------
     settings
-        How it is made.
+        Settings of the learner.
 
     Examples
     --------
@@ -84,12 +84,12 @@ class Subspace(Learner):
 
 
 class Completion:
-    """The subspace alone: what completes events.
+    """The subspace without the linear model: completes events.
 
     Parameters
     ----------
     settings
-        As of ``Subspace``; those of the linear model do not count.
+        As in ``Subspace``; those of the linear model have no effect.
 
     Examples
     --------
@@ -120,8 +120,7 @@ class Completion:
     def completed(self, events: Block | Encoded, coordinates: int) -> NDArray[np.float64]:
         """The completed events, shape (T, coordinates), without learning.
 
-        What is observed is kept; what is missing is its mean given that, 0 for what was never
-        learned.
+        Observed values are kept; missing ones become their conditional mean, 0 for coordinates never learned.
         """
         found = self.engine.completed(events)[:, :coordinates]
         result = np.zeros((len(found), coordinates))

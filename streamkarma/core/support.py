@@ -13,12 +13,12 @@ from streamkarma import _engine
 from streamkarma.core.learner import Floats, Learner
 from streamkarma.core.theory import Schedule
 
-#: What to do with one support vector too many.
+#: What to do when there is one support vector too many.
 PRUNING = ("merge", "remove", "oldest")
 
 
 class Rule(NamedTuple):
-    """How the learner steps; the same for its whole life.
+    """The update rule of the learner, which never changes.
 
     Attributes
     ----------
@@ -29,17 +29,18 @@ class Rule(NamedTuple):
     rho
         Strength of the regularisation, above 0.
     eta
-        Constant step, or 0 for 1 / (rho t).
+        Constant step size, or 0 for 1 / (rho t).
     loss
         See ``streamkarma.core.loss``.
     steepness
-        The step is held below 1 / (steepness * k(x, x) * weight); 0 for no such limit.
+        The step size is kept below 1 / (steepness * k(x, x) * weight); 0 for no such limit.
     budget
-        Most support vectors kept; 0 for no limit.
+        Maximum number of support vectors; 0 for no limit.
     pruning
         One of ``PRUNING``.
     longest
-        The most events that the decreasing step is divided by: v fades by 1 / longest with each.
+        The decreasing step is divided by at most this many events: from then on v decays by 1 / longest with
+        each event.
     """
 
     gamma: int
@@ -54,14 +55,14 @@ class Rule(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One support vector: alpha times the vector is what it adds to the model.
+    """One support vector, which adds alpha times its vector to the model.
 
     Attributes
     ----------
     attributes
-        The observed set.
+        The set of observed attributes.
     vectors
-        By coordinate, one entry per class; norm 1 in feature space over all of them.
+        By coordinate, one entry per class; the norm over all of them in feature space is 1.
     alpha
         0 or more.
     """
@@ -72,19 +73,19 @@ class Member(NamedTuple):
 
 
 class SupportVectors(Learner):
-    """KARMA with support vectors, one for each observed set, and a budget.
+    """KARMA with support vectors, one for each pattern, and a budget.
 
     Parameters
     ----------
     rule
-        How it steps.
+        The update rule.
     average
-        Keep the average of v_1 … v_T, and predict by it [H, Thm 2.2].
+        Keep the average of v_1 … v_T and predict with it [H, Thm 2.2].
 
     Examples
     --------
-    One event observed in attribute 0 with value 2, learned as positive with the hinge loss;
-    then one that shares nothing with it:
+    An event with value 2 of attribute 0, learned as positive with the hinge loss, and one that shares nothing
+    with it:
 
     >>> from streamkarma.core.loss import HINGE
     >>> from streamkarma.events.block import Block
@@ -122,20 +123,20 @@ class SupportVectors(Learner):
 
 
 class DoublingSupportVectors(SupportVectors):
-    """KARMA that starts afresh after 1, 3, 7, … events learned, for a stream whose length nobody knows.
+    """KARMA restarted after 1, 3, 7, … events (the doubling trick), for a stream of unknown length.
 
-    The γ and ρ of the theorem are for T events. With T unknown the model starts afresh, from v = 0,
-    each time with the settings for as many events again and one more. Its regret is at most the sum
-    of the bounds of its epochs: a constant times that for a T known beforehand.
+    The γ and ρ of the theorem are for T events. With T unknown, the model restarts from v = 0, each time with
+    the settings for an epoch of twice as many events. Its regret is at most the sum of the bounds of its
+    epochs: a constant times the bound for a T known beforehand.
 
     Parameters
     ----------
     rule
-        How it steps, γ and ρ apart.
+        The update rule, except γ and ρ.
     average
-        As in ``SupportVectors``: over the iterates since the last start.
+        As in ``SupportVectors``, over the iterates since the last restart.
     schedule
-        Where γ and ρ come from.
+        The source of γ and ρ.
     """
 
     def __init__(self, rule: Rule, average: bool, schedule: Schedule) -> None:

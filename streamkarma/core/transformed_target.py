@@ -1,4 +1,4 @@
-"""A learner of targets with heavy tails, as prices and durations have them."""
+"""A learner for targets with heavy tails, such as prices and durations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from streamkarma.core.learner import Learner
 
 
 class TransformedTarget(Learner):
-    """A regression that learns its targets bent to a Gaussian, and bends what it says back.
+    """A regression on targets transformed to a Gaussian; predictions are transformed back.
 
     The curve is ``z = gamma + delta asinh((y - xi) / lambda)``, Johnson's S_U, through four quantiles of the
     targets so far: a line where they are Gaussian, a logarithm where they are log-normal.
@@ -15,9 +15,9 @@ class TransformedTarget(Learner):
     Parameters
     ----------
     learner
-        A learner for numbers; a new one of the same settings is used.
+        A regression learner; a new one with the same settings is used.
     median
-        Whether to say the median of what a target may be, instead of its mean.
+        Whether to predict the median of the target instead of its mean.
 
     References
     ----------
@@ -25,7 +25,7 @@ class TransformedTarget(Learner):
 
     Examples
     --------
-    A price that doubles with each unit of x, and more than doubles by chance:
+    A price that doubles with each unit of x, with noise of about a factor of two:
 
     >>> import numpy as np
     >>> from streamkarma.core.explicit import AROW, Explicit, Step

@@ -1,4 +1,4 @@
-"""The figures of a run as Prometheus reads them."""
+"""The metrics of a run in the Prometheus exposition format."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from streamkarma.connectors.histogram import BOUNDS, Counts
 from streamkarma.monitoring.figures import Figures
 from streamkarma.monitoring.watcher import Watcher
 
-#: Counters of the run: name in the summary, and what it is.
+#: Counters of the run, by name in the summary, with descriptions.
 _RUN = {
     "events": "Events that were predicted.",
     "learned": "Events whose label was learned.",
     "unlabelled": "Events without a label.",
     "ignored_attributes": "Values that were ignored for lack of room.",
 }
-#: Sizes of the model, and what it has counted over its whole life.
+#: Sizes of the model, and counts over its whole life.
 _SIZES = {
     "attributes": "Attributes the model knows.",
     "coordinates": "Coordinates the model knows.",
@@ -60,7 +60,7 @@ class _Families(Collector):
         self._watcher = watcher
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics, with counters that never fall."""
+        """All metrics, with counters that never decrease."""
         for family in self._families():
             if family.type == "counter":
                 family.samples = [
@@ -73,7 +73,7 @@ class _Families(Collector):
         return self._watcher.highest.of((name, *sorted(labels.items())), value)
 
     def _families(self) -> Iterator[Metric]:
-        """All metrics as they are; before the first figures, only whether the run is ready."""
+        """All metrics as measured; before the first figures, only whether the run is ready."""
         watcher, figures = self._watcher, self._watcher.figures
         ready = float(watcher.unready is None)
         yield GaugeMetricFamily("streamkarma_ready", "Whether events can be answered.", ready)
@@ -90,7 +90,7 @@ def _counters(figures: Figures) -> Iterator[Metric]:
     summary = figures.summary
     for name, what in _RUN.items():
         yield CounterMetricFamily(f"streamkarma_{name}", what, summary[name])
-    # Records that were read again after a failure are counted twice by their reasons.
+    # Records read again after a failure are counted twice here.
     yield _counter("rejected", "Records that could not be used.", ["reason"], _by_name(figures.rejected))
     yield CounterMetricFamily(
         "streamkarma_consumer_restarts", "Attempts to read the source that failed.", figures.restarts

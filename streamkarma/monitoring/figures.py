@@ -10,14 +10,14 @@ from streamkarma.monitoring.history import Point
 from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.monitor import GIVEN_UP
 
-#: Attributes of which it is told in what share of events they are missing: those known first.
+#: Maximum number of attributes whose share of missing values is shown: those known first.
 MOST_ATTRIBUTES = 50
-#: Changes of the stream that are told: the latest.
+#: Maximum number of changes shown: the latest.
 MOST_DRIFTS = 100
 
 
 class Checkpoint(NamedTuple):
-    """The model as it was last written: when, in seconds since 1970, and its size if it is a file."""
+    """The last checkpoint: its time in seconds since 1970, and its size if it is a file."""
 
     time: float
     bytes: int | None
@@ -29,25 +29,25 @@ class Figures(NamedTuple):
     Attributes
     ----------
     started, time
-        When the program began, and when they were taken, in seconds since 1970.
+        The start of the program, and the time of these figures, in seconds since 1970.
     summary
-        What the summary would be if the run ended now.
+        The summary as if the run ended now.
     rejected
         Rejected records by reason.
     missing
-        By attribute, in what share of the events since its last change it is missing; only with ``--drift``.
+        By attribute, the share of events since its last change in which it is missing; only with ``--drift``.
     drifts
         The latest changes: ``event``, ``attribute`` (None for the errors), ``before``, ``after``.
     drifted
-        How many changes there were, of the errors and of attributes.
+        The number of changes, of the errors and of attributes.
     rows
         The latest predictions, the newest last.
     checkpoint
-        The last one; None before.
+        The last checkpoint; None before the first.
     reader
         The figures of the source's reader.
     restarts
-        How often an attempt to read the source has failed.
+        The number of failed attempts to read the source.
     """
 
     started: float
@@ -78,7 +78,7 @@ class Figures(NamedTuple):
         return dict(self.summary["model"].get("experts", {}))
 
     def point(self) -> Point:
-        """What of them is drawn over time."""
+        """The values that are drawn over time."""
         summary, recent = self.summary, self.summary.get("recent", {})
         means = {
             "loss": summary["loss"]["mean"],
@@ -97,14 +97,14 @@ class Figures(NamedTuple):
 
 
 def missing_shares(loop: Loop) -> dict[str, float]:
-    """In what share of the events since its last change each attribute is missing."""
+    """The share of events since its last change in which each attribute is missing."""
     names = loop.task_model.model.vocabulary.attribute_names
     observed = loop.monitor.observed_shares(MOST_ATTRIBUTES)
     return {str(names[number]): 1.0 - share for number, share in observed.items() if number in names}
 
 
 def latest_drifts(loop: Loop) -> list[dict[str, Any]]:
-    """The latest changes that were found, as JSON."""
+    """The latest changes found, as JSON."""
     names = loop.task_model.model.vocabulary.attribute_names
     return [
         {**drift._asdict(), "attribute": drift.attribute and names.get(drift.attribute, GIVEN_UP)}
@@ -113,6 +113,6 @@ def latest_drifts(loop: Loop) -> list[dict[str, Any]]:
 
 
 def drift_counts(loop: Loop) -> dict[str, int]:
-    """How many changes were found, of the errors and of attributes."""
+    """The number of changes found, of the errors and of attributes."""
     errors = sum(drift.attribute is None for drift in loop.monitor.drifts)
     return {"errors": errors, "attributes": len(loop.monitor.drifts) - errors}

@@ -1,4 +1,4 @@
-"""Counters that never fall."""
+"""Counters that never decrease."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from threading import Lock
 
 
 class Highest:
-    """Keeps the highest value of each counter that was shown, by its name and labels.
+    """Keeps the highest value shown of each counter, by name and labels.
 
-    After a failure, what was not committed is counted again. Prometheus takes a counter that falls for one
-    that began anew, and adds all of it to what there was.
+    After a failure, uncommitted records are counted again. Prometheus regards a decreasing counter as reset,
+    and would add its whole value to the previous one.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class Highest:
         self._lock = Lock()
 
     def of(self, counter: Hashable, value: float) -> float:
-        """What to show, now that a counter has this value."""
+        """The value to show for a counter with this value."""
         with self._lock:
             self._values[counter] = max(value, self._values.get(counter, value))
             return self._values[counter]

@@ -1,4 +1,4 @@
-"""Series of numbers over time, in bounded memory."""
+"""Time series in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIGITS = 5
 
 
 class Point(NamedTuple):
-    """Numbers by the name of their series, at a time in seconds since 1970, after so many events."""
+    """Values by the name of their series, with the time in seconds since 1970 and the number of events."""
 
     time: float
     events: int
@@ -19,21 +19,21 @@ class Point(NamedTuple):
 
 
 class History:
-    """Points since the beginning: the longer it lasts, the further they are apart.
+    """Points since the beginning, which become sparser the longer it lasts.
 
     Parameters
     ----------
     pause
-        Least seconds between two points at first.
+        Initial minimum number of seconds between points.
     """
 
     def __init__(self, pause: float) -> None:
         self._pause = pause
-        # Replaced as a whole and never changed but at its end, since another thread reads it.
+        # Only replaced as a whole or appended to, since another thread reads it.
         self._points: list[Point] = []
 
     def add(self, point: Point) -> None:
-        """Add a point, unless the last one is not long ago."""
+        """Add a point, unless the last one is recent."""
         if self._points and point.time - self._points[-1].time < self._pause:
             return
         self._points.append(point)
@@ -41,7 +41,7 @@ class History:
             self._points, self._pause = self._points[::2], 2 * self._pause
 
     def columns(self, now: Point | None) -> dict[str, Any]:
-        """The points and the present one, as JSON: series by name, null where one has no number."""
+        """The points and the current one, as JSON: series by name, with null for missing values."""
         points = list(self._points)
         if now is not None and (not points or now.time > points[-1].time):
             points.append(now)

@@ -1,4 +1,4 @@
-"""The live page: one HTML text with its own style and script, which asks for nothing but the figures."""
+"""The live page: a single HTML document with its own style and script, which requests only the figures."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from streamkarma.pages import assemble
 
 
 def page() -> bytes:
-    """The page, whole."""
+    """The complete page."""
     return assemble("streamkarma.monitoring").encode()

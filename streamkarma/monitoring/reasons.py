@@ -1,4 +1,4 @@
-"""Records that were rejected, counted by reason."""
+"""Counts rejected records by reason."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections import Counter
 MOST, OTHERS = 20, "other reasons"
 #: Maximum length of a reason.
 _LONGEST = 100
-#: What differs from record to record: quoted texts, and numbers.
+#: The parts that differ from record to record: quoted strings and numbers.
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\b\d[\d,.]*")
 
 
 class Reasons:
-    """Counts reasons that differ in names and numbers as one.
+    """Counts reasons that differ only in names and numbers as one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Serves the figures of a run, in a thread of its own."""
+"""Serves the figures of a run in a separate thread."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from streamkarma.monitoring.page import page
 from streamkarma.monitoring.watcher import Watcher
 
 _LOOPBACK = "127.0.0.1"
-#: Requests that are answered at once, and seconds that one may take to come, or to take its answer.
+#: Maximum number of concurrent requests, and the timeout for receiving a request or sending its answer.
 _MOST_REQUESTS, _PATIENCE = 16, 10.0
-#: The page has its own script and style, and asks for figures here only.
+#: The page has its own script and style, and requests figures only from here.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -31,7 +31,7 @@ _POLICY = (
 
 
 class Answer(NamedTuple):
-    """What is answered."""
+    """An HTTP response."""
 
     status: HTTPStatus
     kind: str
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
 
 def text(status: HTTPStatus, line: str) -> Answer:
-    """A line of text."""
+    """A response with a line of text."""
     return Answer(status, "text/plain; charset=utf-8", line.encode() + b"\n")
 
 
@@ -64,7 +64,7 @@ def address_of(given: str) -> tuple[str, int]:
 
 @contextmanager
 def serving(given: str) -> Iterator[Watcher]:
-    """Answer at an address within the block, from what the watcher sees.
+    """Serve the watcher's figures at an address within the block.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _figures(watcher: Watcher) -> Answer:
 
 
 def _for_browsers(value: Any) -> Any:
-    """A value in which integers are texts that a browser would round."""
+    """A value with integers as strings if a browser would round them."""
     if isinstance(value, Mapping):
         return {name: _for_browsers(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -128,7 +128,7 @@ def _for_browsers(value: Any) -> Any:
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
-    """A named tuple or a mapping that orjson does not know."""
+    """Convert a named tuple, or a mapping that orjson does not know."""
     return dict(value._asdict() if hasattr(value, "_asdict") else value)
 
 
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: standard error is the run's."""
+        """Log nothing: standard error belongs to the run."""
 
     def _answer(self, with_body: bool) -> None:
         found = self.server.answers.get(urlsplit(self.path).path)
@@ -181,27 +181,27 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each request, of which there are not too many at once."""
+    """A server with a thread for each request, and a limited number of them."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         if ":" in address[0]:
             self.address_family = AF_INET6
-        #: Who answers, by path.
+        #: The functions that answer, by path.
         self.answers: dict[str, Callable[[], Answer]] = {}
         self._room = threading.BoundedSemaphore(_MOST_REQUESTS)
         super().__init__(address, _Handler)
 
     def process_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """Answer in a thread; one request too many waits for another to end."""
+        """Answer in a thread; beyond the limit, a request waits until another one ends."""
         self._room.acquire()
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """Answer, and make room."""
+        """Answer, and make room for another request."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log nothing: the client has gone."""
+        """Log nothing: the client is gone."""

@@ -1,4 +1,4 @@
-"""Watches a run, and has its figures ready for requests."""
+"""Watches a run, and provides its figures for requests."""
 
 from __future__ import annotations
 
@@ -28,32 +28,33 @@ from streamkarma.runtime.prediction_rows import rows_at
 from streamkarma.runtime.report import summarise
 from streamkarma.runtime.session import Session
 
-#: Figures are taken so often, and, where that takes long, for at most this share of the time.
+#: Seconds between updates of the figures, and the maximum share of time for updates, if they are slow.
 _PAUSE, _SHARE = 0.5, 0.02
-#: Latest predictions that are shown.
+#: Number of latest predictions shown.
 _ROWS = 12
-#: Rows that nobody writes are made so often, and whenever they are so few: the last before a pause are shown.
+#: Seconds between rows that are made only for the page, and the size of a block whose rows are always made: the last
+#: before a pause are shown.
 _ROWS_PAUSE, _FEW = 0.1, 512
 #: A loop without progress for this many seconds is stuck.
 _STUCK_SECONDS = 60.0
 
 
 class Watcher(Observer):
-    """Takes the figures of a run now and then, in the run's own thread: nothing changes meanwhile.
+    """Updates the figures of a run at intervals, in the run's own thread, so that nothing changes meanwhile.
 
     Parameters
     ----------
     address
-        Where they are served, for the user.
+        The address where they are served, for the user.
 
     Attributes
     ----------
     figures
-        The last ones; None before the first. They are never changed, only replaced.
+        The latest figures; None before the first. They are never modified, only replaced.
     history
-        Some of them over time.
+        Some of the figures over time.
     checkpoints
-        The times taken to write the model.
+        The durations of writing the model.
     highest
         The highest values of counters so far.
     """
@@ -65,7 +66,7 @@ class Watcher(Observer):
         self.highest = Highest()
         self._address = address
         self._started = time.time()
-        self._turned = self._begun = time.monotonic()
+        self._progressed = self._begun = time.monotonic()
         self._due = float("-inf")
         self._works = False
         self._reasons = Reasons()
@@ -79,7 +80,7 @@ class Watcher(Observer):
         say(f"metrics and a live page: {self._address}")
 
     def watch(self, output: Output) -> Output:
-        """The output of a loop, of which the last rows and the reasons of dead letters are kept."""
+        """The output of a loop, wrapped to keep the latest rows and the reasons of dead letters."""
 
         def predictions(rows: Rows, at: Sequence[int]) -> None:
             self._keep(rows)
@@ -95,13 +96,13 @@ class Watcher(Observer):
             return Output(predictions, dead_letters)
         return Output(predictions, dead_letters, self._wants_rows)
 
-    def turned(self, session: Session, reader: Reader) -> None:
-        """A part of the stream was learned, or there is nothing at the moment."""
-        self._turned, self._works = time.monotonic(), True
-        if self._turned >= self._due:
+    def progressed(self, session: Session, reader: Reader) -> None:
+        """A part of the stream was learned, or there is currently no input."""
+        self._progressed, self._works = time.monotonic(), True
+        if self._progressed >= self._due:
             self._take(session, reader)
             now = time.monotonic()
-            self._due = now + max(_PAUSE, (now - self._turned) / _SHARE)
+            self._due = now + max(_PAUSE, (now - self._progressed) / _SHARE)
 
     def saved(self, path: str | None, seconds: float) -> None:
         """The model was written."""
@@ -118,13 +119,13 @@ class Watcher(Observer):
 
     @property
     def stuck_for(self) -> float | None:
-        """Seconds since the last progress of the loop; None if that is not long ago."""
-        seconds = time.monotonic() - self._turned
+        """Seconds since the last progress of the loop if it is stuck, else None."""
+        seconds = time.monotonic() - self._progressed
         return seconds if seconds >= _STUCK_SECONDS else None
 
     @property
     def unready(self) -> str | None:
-        """Why no event can be answered at the moment; None if one can."""
+        """Why events cannot be predicted at the moment; None if they can."""
         figures = self.figures
         if figures is None or not self._works:
             return "the model is not loaded, or the source is not open"
@@ -135,7 +136,7 @@ class Watcher(Observer):
         self.figures = Figures(
             self._started,
             time.time(),
-            summarise(loop, session.ignored_before, self._turned - self._begun),
+            summarise(loop, session.ignored_before, self._progressed - self._begun),
             dict(self._reasons.counts),
             missing_shares(loop),
             latest_drifts(loop),
@@ -148,12 +149,12 @@ class Watcher(Observer):
         self.history.add(self.figures.point())
 
     def _wants_rows(self, events: int) -> bool:
-        """Whether to make rows that nobody writes: of many only now and then, since that takes time."""
+        """Whether to make rows only for the page; those of large blocks at intervals, since that takes time."""
         is_due = time.monotonic() >= self._rows_due or sum(map(len, self._rows)) < _ROWS
         return is_due or events <= _FEW
 
     def _keep(self, rows: Rows) -> None:
-        """Keep as many of the latest rows as are shown, and what came with them."""
+        """Keep the blocks with the latest rows, as many as are shown."""
         self._rows_due = time.monotonic() + _ROWS_PAUSE
         self._rows.append(rows)
         while sum(map(len, self._rows)) - len(self._rows[0]) >= _ROWS:

@@ -26,19 +26,19 @@ class Parameter:
     Attributes
     ----------
     name
-        Its name in Python; on the command line with dashes for the underscores.
+        Its name in Python; on the command line, dashes replace the underscores.
     kind
-        What values it takes.
+        The values it takes.
     help
         What it does, in one line.
     default
-        The value when none is given.
+        The value if none is given.
     default_text
-        The default in words, if the value is not enough.
+        The default in words, if the value does not explain itself.
     metavar
         Placeholder for the value in help texts, instead of the name of its type.
     stored
-        Whether the model file holds it; an option that is not given then keeps the value in the file.
+        Whether the model file stores it; an option that is not given then keeps the value in the file.
     defaults
         For a parameter of learners: the default for each learner that has it.
     or_auto
@@ -46,11 +46,11 @@ class Parameter:
     or_none
         Whether it may also be None, which is 0 on the command line.
     flag
-        Its name on the command line, if another: there it takes one item at a time.
+        Its name on the command line, if different; there it takes one item at a time.
     classification
-        Whether it has no meaning in a regression.
+        Whether it applies only to classification.
     needs
-        Another parameter without which it has no meaning; empty if there is none.
+        Another parameter without which it has no effect; empty if there is none.
     """
 
     name: str
@@ -69,5 +69,5 @@ class Parameter:
 
     @property
     def option(self) -> str:
-        """Its name on the command line, without the dashes before it."""
+        """Its name on the command line, without the leading dashes."""
         return self.flag or self.name.replace("_", "-")

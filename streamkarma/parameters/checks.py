@@ -1,4 +1,4 @@
-"""Checks of what a user gave; UsageError says in one line what it must be."""
+"""Checks of values given by users; UsageError says in one line what they must be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamkarma.printable import shown
 
 
 def is_word(value: Any, word: str) -> bool:
-    """Whether a parameter is this word; of anything else, arrays among it, it is not."""
+    """Whether a parameter is this word; False for anything else, including arrays."""
     return isinstance(value, str) and value == word
 
 
@@ -24,14 +24,14 @@ def check_word(name: str, value: Any, words: Iterable[str]) -> str:
 
 
 def check_fields(plan: Any, words: Mapping[str, Iterable[str]]) -> None:
-    """Check that the fields of a named tuple are of the kinds of their defaults.
+    """Check that the fields of a named tuple have the types of their defaults.
 
-    Integers have to be 0 or more, numbers finite, and fields named in ``words`` one of the words there.
+    Integers must be 0 or more, numbers finite, and fields named in ``words`` one of the words there.
 
     Raises
     ------
     UsageError
-        If one is not.
+        If a field is invalid.
     """
     for name, default in plan._field_defaults.items():
         value = getattr(plan, name)

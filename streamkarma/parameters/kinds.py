@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 
 def as_float(value: object) -> float:
-    """A real number as a float, infinite if it is too large for one; NaN for what is none."""
+    """A real number as a float, infinite if it is too large; NaN for anything else."""
     try:
         return float(value) if isinstance(value, Real) else math.nan
     except OverflowError:
@@ -23,7 +23,7 @@ class Integer:
     most: int | None = None
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is one of them; NumPy's integers are, booleans are not."""
+        """Whether ``value`` is in the range; NumPy integers are accepted, booleans are not."""
         if not isinstance(value, Integral) or isinstance(value, bool):
             return False
         return self.least <= int(value) and (self.most is None or int(value) <= self.most)
@@ -40,7 +40,7 @@ class Number:
     most: float
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is one of them; NumPy's numbers are, booleans are not."""
+        """Whether ``value`` is in the range; NumPy numbers are accepted, booleans are not."""
         return not isinstance(value, bool) and self.least <= as_float(value) <= self.most
 
     def __str__(self) -> str:
@@ -49,41 +49,41 @@ class Number:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Any time above zero."""
+    """Any duration above zero."""
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Any number of texts."""
+    """Any number of strings."""
 
 
 @dataclass(frozen=True)
 class NumbersByName:
-    """Numbers by name, any number of them for each name."""
+    """Any number of numbers for each name."""
 
 
 @dataclass(frozen=True)
 class WordsByName:
-    """One of several words by name."""
+    """One of several words for each name."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class WeightsByClass:
-    """A weight by class, or the word balanced."""
+    """A weight for each class, or the word "balanced"."""
 
     weight: Number
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A probability, or the word balanced."""
+    """A probability, or the word "balanced"."""
 
     probability: Number
 
 
-#: A range, a time, the words to choose from, a switch, any text, or several of something.
+#: A range, a duration, the words to choose from, a switch, any string, or several of something.
 Kind = (
     Integer
     | Number

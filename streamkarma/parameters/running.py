@@ -1,4 +1,4 @@
-"""The parameters of runs: what is read, how it is learned, and what it is compared with."""
+"""The parameters of runs: what to read, how to learn it, and what to compare with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that parameters take as values."""
+"""Words that parameters accept as values."""
 
 LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors", "forest")
 TASKS = ("auto", "binary", "multiclass", "regression")
@@ -8,21 +8,21 @@ CARRY = ("fill", "last", "off")
 LOG_FORMATS = ("text", "json")
 FORMATS = ("json", "csv", "tsv", "parquet", "arrow")
 
-#: Baselines whose cost is linear in the events and at most quadratic in the columns: a second or less for
-#: 1,000 events of 20 attributes.
+#: Baselines with a cost linear in the events and at most quadratic in the columns: at most a second for 1,000
+#: events of 20 attributes.
 FAST_BASELINES = ("zero", "mean", "median", "complete-case", "feature-deletion", "gmm")
 
-#: Given instead of a number, it lets the theorem choose.
+#: Given instead of a number: the theorem chooses.
 AUTO = "auto"
 
-#: Given instead of weights or a threshold, which then follow the shares of the classes.
+#: Given instead of weights or a threshold: they then follow the class shares.
 BALANCED = "balanced"
 
-#: Given instead of an attribute's name: the time is that of this machine's clock.
+#: Given instead of an attribute's name: the time is taken from this machine's clock.
 NOW = "now"
 
 #: The kinds that an attribute can be declared to have.
 KINDS = ("number", "boolean", "category", "text", "tags", "time", "identifier")
 
-#: Words that stand for a missing value unless others are given, case aside.
+#: Words that stand for a missing value unless others are given, ignoring case.
 MISSING_WORDS = ("", "na", "n/a", "null", "none", "nan", "?", "-")

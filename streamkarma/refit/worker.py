@@ -40,6 +40,7 @@ def _fitted(name: str, snapshot: Snapshot, regression: bool) -> tuple[Ensemble |
 
 def main() -> None:
     """Answer the request on standard input."""
+    # Warnings of libraries about single fits are useless here.
     warnings.simplefilter("ignore")
     be_nice()
     # Libraries may print; the output is reserved for the answer.

@@ -15,7 +15,7 @@ from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.worker_process import message_of, start
 
-#: Seconds allowed for a process to start: far more than Python and scikit-learn take on a busy machine.
+#: Seconds allowed for a process to start: far more than Python and scikit-learn need on a busy machine.
 START = 60.0
 
 
@@ -30,14 +30,14 @@ def request(
 
 
 class Worker:
-    """A process that answers one request after another, and the lines that it has answered."""
+    """A process that answers one request after another, and the lines of its answers."""
 
     def __init__(self) -> None:
         self.process = start("streamkarma.regret.worker")
         #: None at the end.
         self.lines: SimpleQueue[bytes | None] = SimpleQueue()
         threading.Thread(target=_listen, args=(self.process, self.lines), daemon=True).start()
-        #: Kills the process; at the latest with this object, or with the program.
+        #: Kills the process, at the latest together with this object or the program.
         self.end = weakref.finalize(self, _end, self.process)
 
     def ask(self, message: bytes) -> None:
@@ -87,7 +87,7 @@ class BackgroundFit:
         self._ask()
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
-        """New results since the last call, as pairs of a name and a row; does not wait."""
+        """New results since the last call, as pairs of a name and a row, without waiting."""
         found: list[tuple[str, dict[str, Any]]] = []
         while self._left:
             try:
@@ -103,7 +103,7 @@ class BackgroundFit:
                 continue
             row = json.loads(line)
             self._ready, self._deadline = True, time.monotonic() + self._seconds
-            # The first line only says that the process is ready, and starts the time limit.
+            # The first line only reports that the process is ready, and starts the time limit.
             if (name := row.pop("name", None)) is not None:
                 self._left.remove(name)
                 found.append((name, row))
@@ -144,8 +144,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
     assert process.stdin is not None
-    # A process that was killed or never started cannot read; its exit status tells. Its input stays open: it
-    # closes when this process ends, and then the worker ends too.
+    # A process that was killed or never started cannot read, which its exit status shows. Its input stays
+    # open until this process ends, and then the worker ends too.
     with suppress(OSError, ValueError):
         process.stdin.write(message)
         process.stdin.flush()

@@ -21,7 +21,7 @@ ZERO = 1e-8
 def regularity(Q: Floats, observed: NDArray[np.bool_], zero: float = ZERO) -> float:
     """λ: the smallest positive eigenvalue of any Q_oo, or 1 if there is none.
 
-    It is the square of the λ of [H, Def. 1, item 4], a least singular value: see ``core.theory``.
+    It is the square of the λ of [H, Def. 1, item 4], a smallest singular value: see ``core.theory``.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def regularity(Q: Floats, observed: NDArray[np.bool_], zero: float = ZERO) -> fl
     observed
         Observed sets as rows, shape (n, d); they may repeat.
     zero
-        Eigenvalues up to this count as 0; choose it as large as the error of Q.
+        Eigenvalues up to this count as 0; choose it to match the error of Q.
 
     Examples
     --------
@@ -101,11 +101,11 @@ def subspace(full: Floats, tol: float = 1e-6) -> Floats:
 
 
 def doubled(bounds: Sequence[Bound]) -> dict[str, float]:
-    """The bound of a learner that restarts in every epoch, with its terms: they and T are sums over epochs.
+    """The bound of a learner that restarts in every epoch; its terms and T are sums over epochs.
 
     Each bound holds against the same w, and so does the sum. If the stream ends within an epoch, the ``T`` of
-    that bound is the number of events that arrived, though its ``rho`` was for more. ρ, γ and B are those of
-    the last epoch.
+    its bound is the number of events that arrived, although its ``rho`` was chosen for more. ρ, γ and B are
+    those of the last epoch.
 
     Examples
     --------

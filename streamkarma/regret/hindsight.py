@@ -4,14 +4,14 @@
 and it favours methods that memorise. *Held out* is five-fold cross-validation: what you would get by
 collecting first and training afterwards.
 
-If the baseline's machine minimises the loss being compared, its scores are used as they are, nearly
-unregularised: the best of its class. For classes, the scores of any other are calibrated by the affine
-map (one per column) that is best in that loss on the same rows (held out: on the other folds), so that a
-support vector machine is not penalised for having no probabilities. In a regression, and in the hinge loss
-with more than two classes, they are used as they are.
+If the baseline's machine minimises the loss being compared, it is fitted almost without regularisation, and
+its scores are used unchanged: it is the best of its class. In classification, the scores of any other
+baseline are calibrated by the affine map (one per column) with the smallest loss on the same rows (held out:
+on the other folds), so that a support vector machine is not penalised for having no probabilities. In
+regression, and for the hinge loss with more than two classes, they are used unchanged.
 
-A class without a row among those of a fit has no scores of its own. In hindsight no row needs them; held
-out its scores are those of a class as rare as an unseen one can be.
+A class without rows in a fit has no scores of its own. In hindsight no row needs them; held out, it is scored
+as the rarest class that could have remained unseen.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HINGE_OF_SEVERAL = "crammer-singer"
 #: A fitted baseline: from rows to scores of shape (n, m).
 Scores = Callable[[Floats], Floats]
 
-#: How far below the others, in hindsight, the scores of a class without rows are.
+#: How far the scores of a class without rows are below the others, in hindsight.
 NEVER = 1e3
 
 
@@ -61,13 +61,13 @@ class EventTable(NamedTuple):
     Attributes
     ----------
     X, attributes
-        Rows with NaN for what is missing, and the attribute of each column.
+        Rows with NaN for missing values, and the attribute of each column.
     facts
         As in ``Snapshot``.
     full
         Complete rows, or None.
     whole
-        The same rows with the columns of X, in its order, or None.
+        The same rows with only the columns of X, in the same order, or None.
     events
         Number of events that the rows represent.
     """
@@ -81,10 +81,10 @@ class EventTable(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> EventTable:
-        """From a snapshot; ValueError if that is too large."""
+        """The table of a snapshot; ValueError if it is too large."""
         X, attributes, coordinates = snapshot.table()
         if X.shape[1] == 0:
-            # Without any attribute a baseline still has its constant, as with an attribute that is missing.
+            # Without any attributes, a baseline still has its constant, as with a missing attribute.
             X, attributes = np.full((len(X), 1), np.nan), np.zeros(1, np.int64)
         full = snapshot.full
         if full.shape[1] == 0 or np.isnan(full).any():
@@ -98,7 +98,7 @@ class EventTable(NamedTuple):
 def evaluate_baseline(
     name: str, table: EventTable, task: str, loss: str, learner: LearnerProfile | None = None
 ) -> dict[str, Any]:
-    """One baseline against the learner, on the same rows in the same loss.
+    """Compare a baseline with the learner, on the same rows and by the same loss.
 
     Parameters
     ----------
@@ -109,16 +109,16 @@ def evaluate_baseline(
     task, loss
         ``"binary"``, ``"multiclass"`` or ``"regression"``, and one of its ``LOSSES``.
     learner
-        The learner to bound the regret of, if there is a bound: ``bound`` in the row of
-        ``projection-full`` then holds its terms.
+        The learner whose regret is bounded, if there is a bound: ``bound`` in the row of
+        ``projection-full`` then has its terms.
 
     Returns
     -------
-    A row of the report: ``events``, ``learner_loss``, ``baseline_loss`` and ``regret`` (sums over
-    all events, estimated where the rows are a sample), ``regret_per_event``, ``exact``,
-    ``standard_error`` (of the regret), ``learner_error``, ``error``, ``held_out_loss`` (a sum),
-    ``held_out_error`` and ``held_out_standard_error``, which is that of the learner's loss minus the one held
-    out, the events being a sample of what the stream could have been.
+    A row of the report: ``events``, ``learner_loss``, ``baseline_loss`` and ``regret`` (sums over all events,
+    estimated if the rows are a sample), ``regret_per_event``, ``exact``, ``standard_error`` (of the regret),
+    ``learner_error``, ``error``, ``held_out_loss`` (a sum), ``held_out_error`` and
+    ``held_out_standard_error``: the standard error of the learner's loss minus the held-out loss, if the
+    events are regarded as a sample.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def evaluate_baseline(
             raise ValueError("needs complete vectors of the very attributes that events have, all numbers")
         X, Q = with_constant(table.X), subspace(table.X, table.whole)
         fit.settings |= {"subspace": Q, "regularity": REGULARITY, "scale": False}
-    # Rows that all count alike are fitted without weights.
+    # Equal weights are left out of the fit.
     given = weights if (weights != 1.0).any() else None
     scores = fit.hindsight(X, y, given)
     w, b = fit.linear()
@@ -156,11 +156,11 @@ def evaluate_baseline(
 
 
 def compare_losses(table: EventTable, losses: Floats) -> dict[str, Any]:
-    """Sums over all events, estimated from the weighted losses of the rows kept."""
+    """Sums over all events, estimated from the weighted losses of the sampled rows."""
     n, N = len(losses), table.events
     own = table.facts[:, LOSS]
     differences = own - losses
-    # The standard error of a mean of n out of N events, drawn without replacement.
+    # The standard error of the mean of n out of N events, drawn without replacement.
     share = np.sqrt(max(0.0, 1.0 - n / N) / n) if n else 0.0
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
     return {
@@ -207,9 +207,10 @@ class Fit:
         if "attributes" in known:
             self.settings["attributes"] = attributes
         if self.matched:
-            # Deletion fits on part of the rows only, so it cannot be the best of its class on all of them.
+            # Deletion is fitted to only part of the rows, so it cannot be the best of its class on all of
+            # them.
             if entry.name == "zero":
-                # The best of its class: the constant feature is an unpenalised intercept.
+                # The constant feature becomes an unpenalised intercept, which makes it the best of its class.
                 self.settings["imputer"] = imputer_named("zero")
             several = task == "multiclass" and loss == "hinge"
             self.settings["machine"] = HINGE_OF_SEVERAL if several else MACHINES[loss]
@@ -219,7 +220,7 @@ class Fit:
             self.settings["intercept"] = True
 
     def hindsight(self, X: Floats, y: Floats, weights: Floats | None = None) -> Floats:
-        """Scores of the rows it is fitted on; ``weights`` of their losses, None for 1 each."""
+        """Scores of the rows it is fitted to; ``weights`` of their losses, None for 1 each."""
         raw = self._raw(X, y, weights)(X)
         return self._complete(self._link(raw, y, weights)(raw), raw, NEVER)
 
@@ -238,7 +239,7 @@ class Fit:
         return None, 0.0
 
     def held_out(self, X: Floats, y: Floats, weights: Floats | None = None) -> Floats | None:
-        """Scores of each row from a fit without its fold; None with too few rows."""
+        """Scores of each row from a fit without its fold; None if there are too few rows."""
         if len(y) < 2 * FOLDS:
             return None
         fold = np.random.RandomState(0).permutation(len(y)) % FOLDS
@@ -252,15 +253,15 @@ class Fit:
             raw[part] = self._raw(X[rest], y[rest], of(rest))(X[part])
         held = np.empty_like(raw)
         for number in range(FOLDS):
-            # Calibrated on held-out scores: those of the training rows are too good.
+            # Calibrated on held-out scores, because those of the training rows are too good.
             rest, part = fold != number, fold == number
             scores = self._link(raw[rest], y[rest], of(rest))(raw[part])
-            # Laplace's rule: as likely as if one more row had been of an unseen class.
+            # Laplace's rule: as likely as if one additional row had been of an unseen class.
             held[part] = self._complete(scores, raw[part], float(np.log1p(rest.sum())))
         return held
 
     def _raw(self, X: Floats, y: Floats, weights: Floats | None) -> Scores:
-        """Fit the baseline, by weights if it takes any; returns a function that computes its scores."""
+        """Fit the baseline, weighted if it supports weights; returns a function that computes its scores."""
         self.model = model = self.entry.make(self.task, **self.settings)
         targets = y if self.task == "regression" else y.astype(np.int64)
         if weights is not None and isinstance(model, (WeightedClassifier, WeightedRegressor)):
@@ -272,7 +273,7 @@ class Fit:
         return lambda rows: self._by_class(np.asarray(model.decision_function(rows)), model.classes_)
 
     def _by_class(self, scores: Floats, classes: NDArray[Any]) -> Floats:
-        """Scores in the order of all classes, infinite where the rows of the fit lacked one."""
+        """Scores in the order of all classes, infinite for classes that the fit did not have."""
         if self.task == "binary":
             only = np.inf if classes[0] == 1 else -np.inf
             return scores[:, np.newaxis] if len(classes) == 2 else np.full((len(scores), 1), only)
@@ -284,12 +285,12 @@ class Fit:
         return every
 
     def _complete(self, scores: Floats, raw: Floats, odds: float) -> Floats:
-        """Scores with those of classes that the rows of the fit lacked.
+        """Fill in the scores of classes that the fit did not have.
 
         Parameters
         ----------
         scores, raw
-            With and without calibration, shape (n, m); ``raw`` is infinite where there are none.
+            Scores with and without calibration, shape (n, m); ``raw`` is infinite for missing classes.
         odds
             The log-odds against such a class in the logistic loss. In the hinge loss the margin is 1.
         """
@@ -306,7 +307,7 @@ class Fit:
         return np.where(unknown, highest - below, others)
 
     def _link(self, scores: Floats, y: Floats, weights: Floats | None) -> Scores:
-        """The affine map of scores that is best in the loss, one slope and intercept per column."""
+        """The affine map of scores with the smallest loss, with one slope and intercept per column."""
         classes = self.loss in ("logistic", "hinge")
         if self.matched or not classes or (self.columns > 1 and self.loss == "hinge"):
             return lambda rows: rows
@@ -314,7 +315,7 @@ class Fit:
         lowest, highest = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
 
         def sure(rows: Floats) -> Floats:
-            """Scores, with the most extreme ones where a class was not known."""
+            """Scores, with the most extreme ones for unknown classes."""
             return np.nan_to_num(rows, posinf=highest, neginf=lowest)
 
         if self.columns > 1:

@@ -1,4 +1,4 @@
-"""The learner's loss over the stream: the mean so far and that of the latest events, at some points."""
+"""The learner's loss over the stream: the mean so far and over the latest events, at some points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamkarma.checkpoint import finite, natural
 
 Floats = NDArray[np.float64]
 
-#: Events, and for these events the loss and the error: sums or means.
+#: The number of events, and their loss and error, as sums or means.
 Point = tuple[int, float, float]
 
 #: Maximum number of points of a curve of recent losses.
@@ -24,7 +24,7 @@ class LossCurve:
     Attributes
     ----------
     points
-        Events, sum of losses and sum of errors, about sixteen times for each tenfold growth of the events.
+        Events, sum of losses and sum of errors, at about sixteen points per factor of ten in the events.
     events
         Events so far.
     """
@@ -35,8 +35,8 @@ class LossCurve:
         self._totals = np.zeros(2)
 
     def add(self, values: Floats) -> None:
-        """Add events in turn: ``values`` has shape (T, 2), the loss and the error of each."""
-        # Summed one after another, so that the result does not depend on the blocks.
+        """Add events in order: ``values`` has shape (T, 2), the loss and the error of each."""
+        # Summed sequentially, so that the result does not depend on the blocks.
         sums = np.cumsum(np.vstack([self._totals, values]), axis=0)[1:]
         while (at := self._next()) <= self.events + len(values):
             loss, error = sums[at - self.events - 1].tolist()
@@ -50,12 +50,12 @@ class LossCurve:
         return self.points if not self.events or self.points[-1:] == [now] else [*self.points, now]
 
     def state(self) -> dict[str, Any]:
-        """All of it, as JSON."""
+        """The state, as JSON."""
         return {"curve": self.points, "totals": self._totals.tolist()}
 
     @classmethod
     def restored(cls, header: dict[str, Any], events: int) -> LossCurve:
-        """From a ``state`` after so many events; ValueError if it does not fit them."""
+        """Restore a ``state`` after this many events; ValueError if it does not match them."""
         curve = cls()
         curve.points = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["curve"]]
         loss, error = header["totals"]
@@ -70,7 +70,7 @@ class LossCurve:
 
 
 class RecentLosses:
-    """Mean losses and errors of the latest events, at up to ``MOST`` points that are equally far apart.
+    """Mean losses and errors of the latest events, at up to ``MOST`` equidistant points.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ class RecentLosses:
         self.clear()
 
     def clear(self) -> None:
-        """Start anew."""
+        """Start over."""
         self.points: list[Point] = []
         self._step, self._events = max(1, self.window // 20), 0
         self._latest = np.zeros((0, 2))
 
     def add(self, values: Floats) -> None:
-        """Add events in turn, as in ``LossCurve.add``."""
+        """Add events in order, as in ``LossCurve.add``."""
         known = np.concatenate([self._latest, values])
         begin = self._events - len(self._latest)
         self._events += len(values)

@@ -1,4 +1,4 @@
-"""The losses by which a learner and the baselines are compared, for whole tables."""
+"""The losses for comparing a learner with baselines, for whole tables."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LOSSES = {
     "regression": ("squared", "absolute"),
 }
 
-#: C of linear machines in hindsight: the best of their class, with just enough of ½‖w‖² to keep w finite on
-#: separable rows.
+#: C of linear machines in hindsight, which makes them the best of their class, with just enough of ½‖w‖² to
+#: keep w finite on separable rows.
 STRENGTH = 1e4
 
 
@@ -38,14 +38,14 @@ def pointwise_loss(loss: str, scores: Floats, y: Floats) -> Floats:
     loss
         ``"logistic"``, ``"hinge"``, ``"squared"`` or ``"absolute"``.
     scores
-        Shape (n, m): one column for two classes (positive for the second) and for numbers,
+        Shape (n, m): one column for two classes (positive for the second) and for regression,
         else one per class.
     y
-        Shape (n,): number of the class, or the number itself.
+        Shape (n,): class index, or target.
 
     Returns
     -------
-    Shape (n,). For three classes or more the hinge is that of Crammer and Singer.
+    Shape (n,). For three classes or more, the hinge loss is Crammer and Singer's.
     """
     if loss in ("squared", "absolute"):
         off = scores[:, 0] - y

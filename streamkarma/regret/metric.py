@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Regret(Metric):
-    """The base of both metrics; ``task`` is that of the tracker."""
+    """Base class of both metrics; ``task`` is the task of the tracker."""
 
     _fmt = ",.6f"
     task: str
@@ -31,18 +31,18 @@ class _Regret(Metric):
         self.baseline = baseline
 
     def clone(self, *_: Any, **__: Any) -> Any:
-        """Another metric of the same tracker, which holds all the state."""
+        """Another metric of the same tracker, which has all of the state."""
         return type(self)(self.tracker, self.baseline)
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
         """Do nothing: the wrapped model updates the tracker."""
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Do nothing, as ``update``."""
+        """Do nothing, like ``update``."""
 
     @property
     def bigger_is_better(self) -> bool:
-        """False: less regret is better."""
+        """False: lower regret is better."""
         return False
 
     def works_with(self, model: base.Estimator) -> bool:
@@ -69,14 +69,14 @@ class RegretMetric(_Regret, ClassificationMetric):
     Parameters
     ----------
     tracker
-        A tracker of a classification.
+        A tracker for classification.
     baseline
-        A name, or None for the baseline with the least loss.
+        A name, or None for the baseline with the smallest loss.
 
     Raises
     ------
     UsageError
-        A ValueError: the tracker is for regression.
+        A ValueError, if the tracker is for regression.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The competitor in the theorem: f_{w,Q*} with the true subspace, and the bound on the regret against it.
 
-The subspace is computed from complete vectors. These are in their own units, while the learner saw events
-that were standardised online, by a mean and a standard deviation per attribute. Each column of the complete
+The subspace is computed from complete vectors. These are in their original units, while the learner saw
+events standardised online, by a mean and a standard deviation per attribute. Each column of the complete
 vectors is therefore first converted to the learner's units by a least-squares line, fitted where the
-attribute was observed (exact without standardisation). The constant, which every event has, is a coordinate
-like the others: with it, an affine subspace becomes a linear one.
+attribute was observed (exact without standardisation). The constant of every event is a coordinate like any
+other, which makes an affine subspace linear.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from streamkarma.regret.losses import pointwise_loss
 
 Floats = NDArray[np.float64]
 
-#: Singular values of the complete vectors below this fraction of the largest are rounding errors: values in
-#: streams have about six digits.
+#: Singular values of the complete vectors below this fraction of the largest are rounding errors, as values
+#: in streams have about six digits.
 ROUNDING = 1e-4
 
 #: Smaller eigenvalues of Q_oo are not inverted: they would magnify events a hundredfold.
@@ -32,7 +32,7 @@ LIPSCHITZ = ("logistic", "hinge")
 
 
 class LearnerProfile(NamedTuple):
-    """What the bound depends on.
+    """The properties of a learner that the bound depends on.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ def subspace(X: Floats, full: Floats) -> Floats:
     Parameters
     ----------
     X
-        Events as the learner saw them, NaN for what is missing.
+        Events as the learner saw them, NaN for missing values.
     full
-        Their complete vectors, the same columns in the same order.
+        Their complete vectors, with the same columns in the same order.
     """
     put = np.empty_like(full)
     for j, (seen, whole) in enumerate(zip(X.T, full.T, strict=True)):
@@ -85,12 +85,12 @@ def subspace(X: Floats, full: Floats) -> Floats:
 
 
 class BoundEvents(NamedTuple):
-    """The events to compute a bound for, with the constant; n rows of d columns.
+    """The events for a bound, with the constant; n rows and d columns.
 
     Attributes
     ----------
     X
-        As the learner saw them, NaN for what is missing.
+        The events as the learner saw them, NaN for missing values.
     y, weights
         Shape (n,): class 0 or 1, and the weight.
     loss
@@ -111,8 +111,8 @@ def bound_terms(
 ) -> dict[str, Any]:
     """The bound on the regret against ``f_{w,Q} + b``, with all its terms.
 
-    b counts as part of w: f_{Qe,Q} is 1 on the subspace, e being the constant. ``ceiling`` bounds the
-    learner's own loss, see there; None for a learner that restarts.
+    b counts as part of w: f_{Qe,Q} is 1 on the subspace, where e is the constant. The term ``ceiling`` bounds
+    the learner's own loss, see there; None for a learner that restarts.
     """
     observed = ~np.isnan(events.X)
     values = np.where(observed, events.X, 0.0)
@@ -145,7 +145,7 @@ def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normali
     the truncated series for ``rival``. This also holds with the normalised kernel, and if λ is too small for
     the third term to be useful. Minus the loss of any competitor it bounds the regret.
     """
-    # Imported late: it takes a tenth of a second, and only streams with complete vectors need it.
+    # Imported late, because it takes a tenth of a second and only streams with complete vectors need it.
     from scipy.optimize import minimize_scalar
 
     observed = ~np.isnan(events.X)

@@ -1,4 +1,4 @@
-"""A regret report as a self-contained page: bars, curves that show their values, and all figures."""
+"""A regret report as a self-contained page: bars, interactive curves, and all numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamkarma.regret import plot_data, plot_texts
 from streamkarma.regret.plot_data import Bar, Curve
 from streamkarma.regret.rows import Row, per_event, sound
 
-#: The colours of the picture as variables of the style, with others for dark mode.
+#: The CSS variables for the colours of the picture, which differ in dark mode.
 _COLOURS = {
     "#0072B2": "--c0",
     "#D55E00": "--c1",
@@ -68,7 +68,7 @@ def _escaped(text: str) -> str:
 
 
 def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    """The data that the script draws, by the place where it goes."""
+    """The data that the script draws, by the id of its element."""
     losses, regrets = plot_data.loss_curves(report, labels), plot_data.regret_curves(report, labels)
     marks = [
         {"event": events, "text": f"event {events:,}: {told}"} for events, told in plot_texts.marks(report)
@@ -106,7 +106,7 @@ def _line(curve: Curve) -> dict[str, Any]:
 
 
 def _bars(report: dict[str, Any], bars: Sequence[Bar]) -> str:
-    """Bars as rows of a table: a name, the bar with where it would be in hindsight, and the figures."""
+    """Bars as rows of a table: a name, the bar with a mark for hindsight, and the numbers."""
     high = plot_data.longest(bars)
     error = "MAE" if report["task"] == "regression" else "error rate"
     rows = [f"<thead><tr><th></th><th></th><th>loss</th><th>{error}</th></tr></thead>"]
@@ -147,7 +147,7 @@ def _told(bar: Bar) -> str:
 
 
 def _table(report: dict[str, Any]) -> str:
-    """The last figures of every learner and baseline."""
+    """The last results of every learner and baseline."""
     table: list[Sequence[str]] = [_COLUMNS]
     for learner, each in report["learners"].items():
         table.append(_learner_cells(learner, each["curve"]))
@@ -168,7 +168,7 @@ def _learner_cells(name: str, curve: dict[str, Any]) -> Sequence[str]:
 
 
 def _baseline_cells(name: str, rows: list[Row]) -> Sequence[str]:
-    """The last figures of a baseline, and its problem if it ended with one."""
+    """The last results of a baseline, and its problem if it ended with one."""
     last = rows[-1] if rows else {}
     problem = f"at {last['events']:,} events: {last['problem']}" if "problem" in last else ""
     if not (good := sound(rows)):

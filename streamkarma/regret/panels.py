@@ -17,23 +17,23 @@ from streamkarma.regret.plot_data import Bar, Curve
 #: Inches: left, right, bottom and top.
 Box = tuple[float, float, float, float]
 
-# Points: the height of a line of text, and where, from a panel's right edge, the samples of its lines
-# begin and end.
+# Points: the height of a line of text, and the ends of the legend's line samples, from a panel's right edge.
 _PITCH, _SAMPLE = 11.5, (8.0, 24.0)
-# Inches: the most that a bar takes, how far from the right edge the columns of losses and errors end, and
-# what their heads take. And what the title of a panel takes, and the axis below bars.
+# Inches: the maximum height of a bar, the distances from the right edge to the columns of losses and errors,
+# the height of their heads, of the title of a panel, and of the axis below bars.
 _BAR, _COLUMNS, _HEAD, _TITLE, _FOOT = 0.42, (0.95, 0.02), 0.16, 0.26, 0.75
-#: Points between two marks that are both labelled, and marks that do not hide the curves.
+#: Minimum number of points between labelled marks, and the maximum number of marks that do not hide the
+#: curves.
 _APART, _MANY = 26.0, 12
 
 
 def height_of_bars(count: int) -> float:
-    """Height in inches of a number of bars, with what is above and below them."""
+    """Height in inches of a panel with this many bars."""
     return _TITLE + _HEAD + count * _BAR + _FOOT
 
 
 def draw_bars(sheet: Figure, box: Box, report: dict[str, Any], bars: Sequence[Bar]) -> None:
-    """Mean losses: a bar each, its figures, and where it would be in hindsight; what is far beyond is cut."""
+    """Draw mean losses: bars with numbers and marks for hindsight; outliers are cut off."""
     left, right, bottom, top = box
     top = _title(sheet, box, f"Mean {report['loss']} loss, baselines held out") - _HEAD
     pitch = min(_BAR, (top - bottom) / max(len(bars), 1))
@@ -67,7 +67,7 @@ def draw_bars(sheet: Figure, box: Box, report: dict[str, Any], bars: Sequence[Ba
 
 
 def draw_losses(sheet: Figure, box: Box, report: dict[str, Any], curves: Sequence[Curve]) -> None:
-    """The mean losses of learners over the stream, and where the errors of the first have risen."""
+    """Draw the mean losses of learners over the stream, and where the errors of the first have risen."""
     top = _title(sheet, box, f"Mean {report['loss']} loss over the stream")
     axes = _draw_curves(sheet, (*box[:3], top), curves, plot_data.loss_limits(curves))
     labelled, marks = -_APART, plot_texts.marks(report)
@@ -88,7 +88,7 @@ def draw_losses(sheet: Figure, box: Box, report: dict[str, Any], curves: Sequenc
 
 
 def draw_regret(sheet: Figure, box: Box, learner: str, curves: Sequence[Curve]) -> None:
-    """The cumulative regret of the first learner."""
+    """Draw the cumulative regret of the first learner."""
     top = _title(
         sheet, box, f"Cumulative regret of {learner} in hindsight", "above 0, the offline method did better"
     )
@@ -97,7 +97,7 @@ def draw_regret(sheet: Figure, box: Box, learner: str, curves: Sequence[Curve]) 
 
 
 def _title(sheet: Figure, box: Box, text: str, note: str = "") -> float:
-    """Write the title of a panel; returns where there is room below."""
+    """Write the title of a panel; returns the position below it."""
     width, height = sheet.get_size_inches()
     left, _, _, top = box
     place = (top - 0.14) / height
@@ -117,7 +117,7 @@ def _axes(sheet: Figure, box: Box) -> Axes:
 
 
 def _widest(sheet: Figure, texts: Sequence[str], size: float, **style: Any) -> float:
-    """Inches that the widest of the texts takes, with a margin."""
+    """Width in inches of the widest of the texts, with a margin."""
     widths = [0.0]
     for text in texts:
         artist = sheet.text(0, 0, text, size=size, **style)
@@ -146,7 +146,7 @@ def _draw_bar(axes: Axes, place: int, bar: Bar, high: float) -> None:
 
 
 def _beside(axes: Axes, right: float, place: float, text: str, style: dict[str, Any]) -> None:
-    """A text that ends so many inches from the left of the sheet, in the row of a bar."""
+    """Write a text in the row of a bar, ending ``right`` inches from the left edge of the sheet."""
     edge = axes.bbox.x1 / axes.figure.dpi
     width = axes.bbox.width / axes.figure.dpi
     transform = axes.get_yaxis_transform()
@@ -163,7 +163,7 @@ def _draw_curves(sheet: Figure, box: Box, curves: Sequence[Curve], limits: tuple
     right -= _widest(sheet, [end.label for end in ends], 9) + _SAMPLE[1] / 72
     axes = _axes(sheet, (left, right, bottom, top))
     for curve in curves:
-        # A single point is no line, and its band none that has a width.
+        # A single point has neither a line nor a band with a width.
         single = len(curve.xs) == 1
         look: plot_data.Look = {"marker": "."} if single else {}
         axes.plot(curve.xs, curve.ys, **look | curve.look)
@@ -183,7 +183,7 @@ def _draw_curves(sheet: Figure, box: Box, curves: Sequence[Curve], limits: tuple
 
 
 def _ends(curves: Sequence[Curve], limits: tuple[float, float]) -> list[Curve]:
-    """The last point of each curve, upwards, with what is written beside it; the grey ones share one."""
+    """The last point of each curve, from bottom to top, with its label; the grey curves share one."""
     grey = sorted((curve for curve in curves if curve.look is plot_data.GREY), key=lambda curve: curve.ys[-1])
     middle = [curve._replace(label=f"{len(grey)} more, grey") for curve in grey[len(grey) // 2 :][:1]]
     ends = []
@@ -196,7 +196,7 @@ def _ends(curves: Sequence[Curve], limits: tuple[float, float]) -> list[Curve]:
 
 
 def _apart(wanted: Sequence[float], height: float) -> list[float]:
-    """Places as near as can be to those wanted, which ascend, and a line of text apart."""
+    """Positions as close as possible to those wanted, which are ascending, and a line of text apart."""
     blocks: list[list[float]] = []
     for number, place in enumerate(wanted):
         blocks.append([place - number * _PITCH])

@@ -1,4 +1,4 @@
-"""The picture of a regret report: the verdict, all losses, and how they developed, on one screen."""
+"""The picture of a regret report: the verdict, all losses, and their development, on one screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Text stays text in an SVG, equal reports give equal files, and a dollar in a name does not start a formula.
+# Keep text as text in SVG, give equal files for equal reports, and do not parse a dollar sign as a formula.
 _SETTINGS: dict[Any, Any] = {
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
@@ -38,31 +38,32 @@ _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "streamkarma",
 }
-# Inches: the sheet, its margin, where the left half ends, what is between it and the right one, and from the
-# top of a panel, with its title, to the bottom of the one above.
+# Inches: the sheet, its margin, the right end of the left half, the gap to the right half, and the vertical
+# gap between a panel, with its title, and the one above.
 _WIDTH, _HEIGHT, _MARGIN, _MIDDLE, _GAP, _BETWEEN = 12.8, 7.2, 0.25, 6.0, 0.5, 0.5
-# Of a line of the verdict, what is below it and of the notes: points of the letters, characters, inches.
+# The font size in points, the characters per line, and the line height in inches of the verdict, the subtitle
+# and the notes.
 _VERDICT, _SUBTITLE, _NOTES = (15.0, 94, 0.27), (10.0, 160, 0.2), (8.5, 185, 0.165)
 _DPI = 150
 
 
 def draw(report: dict[str, Any], path: str) -> None:
-    """Draw how learners fare against offline baselines on the same stream.
+    """Draw a comparison of learners with offline baselines on the same stream.
 
     Parameters
     ----------
     report
-        What ``streamkarma regret`` reports. The baselines drawn are those of the first learner.
+        The report of ``streamkarma regret``. Only the baselines of the first learner are drawn.
     path
-        The file; it is overwritten. Its ending sets the format: ``.png``, ``.svg``, or ``.html`` for an
-        interactive page that has all figures as a table.
+        The file, which is overwritten. Its extension determines the format: ``.png``, ``.svg``, or ``.html``
+        for an interactive page with all numbers as a table.
 
     Raises
     ------
     UsageError
-        If the path has another ending.
+        If the path has another extension.
     RunError
-        If it cannot be written.
+        If the file cannot be written.
     """
     check_ending(path)
     ending = Path(path).suffix.lower()
@@ -74,26 +75,26 @@ def draw(report: dict[str, Any], path: str) -> None:
 
 
 def check_ending(path: str) -> None:
-    """Check before anything is computed that the format is supported.
+    """Check in advance that the format is supported.
 
     Raises
     ------
     UsageError
-        If the path has another ending than ``draw`` knows.
+        If ``draw`` does not support the extension of the path.
     """
     if Path(path).suffix.lower() not in (".png", ".svg", ".html"):
         raise UsageError(f"{path}: the name of a picture ends in .png, .svg or .html")
 
 
 def figure(report: dict[str, Any]) -> Figure:
-    """The picture in matplotlib's hands: panels of final losses, losses over the stream, and regret.
+    """The picture as a matplotlib figure: panels of final losses, losses over the stream, and regret.
 
-    There is no panel of regret if no baseline is linear.
+    Without a linear baseline there is no panel of regret.
 
     Parameters
     ----------
     report
-        What ``streamkarma regret`` reports.
+        The report of ``streamkarma regret``.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -108,7 +109,7 @@ def figure(report: dict[str, Any]) -> Figure:
         bars = plot_data.bars(report, labels)
         regrets = plot_data.regret_curves(report, labels)
         left, right = (_MARGIN, _MIDDLE), (_MIDDLE + _GAP, _WIDTH - _MARGIN)
-        # Few bars leave room for the regret below them; else it is below the losses over the stream.
+        # Few bars leave room for the regret below them; otherwise it goes below the losses over the stream.
         few = bool(regrets) and plot_data.are_few(bars)
         cut = max((top + bottom) / 2, top - panels.height_of_bars(len(bars)) if few else 0.0)
         upper, lower = (cut + _BETWEEN / 2, top), (bottom, cut - _BETWEEN / 2)
@@ -122,12 +123,12 @@ def figure(report: dict[str, Any]) -> Figure:
 
 
 def _write(sheet: Figure, report: dict[str, Any], labels: dict[str, str]) -> tuple[float, float]:
-    """Write the text above and below the panels; returns the range left for these."""
+    """Write the text above and below the panels; returns the range left for the panels."""
     top = _HEIGHT - _MARGIN / 2
     styles: list[dict[str, Any]] = [{"weight": "bold"}, {"color": "0.35"}]
     texts = report["verdict"], plot_texts.subtitle(report)
     for text, style, (size, width, pitch) in zip(texts, styles, (_VERDICT, _SUBTITLE), strict=True):
-        # A figure stays on one line with its error and its unit.
+        # Keep a number on one line with its error and its unit.
         whole = plot_texts.clean(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
         for line in textwrap.wrap(whole.replace(" %", "\N{NO-BREAK SPACE}%"), width):
             top -= pitch
@@ -147,7 +148,7 @@ def _settings() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # Names in a script that the font lacks are drawn as boxes, without a warning.
+        # Characters that the font lacks are drawn as boxes; this needs no warning.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         yield
 

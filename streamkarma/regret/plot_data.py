@@ -1,4 +1,4 @@
-"""What the pictures of a regret report show: bars, curves, their looks, and from where to where."""
+"""The data in the pictures of a regret report: bars, curves, their styles, and axis limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamkarma.regret.verdict import STANDARD_ERRORS, best_offline
 
 Look = dict[str, Any]
 
-# Okabe and Ito's colours without yellow, which is too light for a line. Two come again, dashed.
+# Okabe and Ito's colours without yellow, which is too light for a line; two are repeated, dashed.
 _LOOKS: list[Look] = [
     {"color": "#0072B2", "marker": "o"},
     {"color": "#E69F00", "marker": "s"},
@@ -25,15 +25,15 @@ GREY: Look = {"color": "#B0B0B0", "linewidth": 0.8, "zorder": 1.5}
 BOUND: Look = {"color": "black", "linestyle": (0, (4, 2))}
 RIVAL: Look = {"color": "#0072B2", "linestyle": (0, (4, 2)), "marker": "D", "markersize": 3.5}
 LEARNERS = ("#D55E00", "black")
-#: Bars that leave room below them.
+#: The maximum number of bars that leave room below them.
 _FEW = 7
-#: The part of the stream at its beginning whose mean losses, of few events, are not drawn, and the part whose
-#: losses, high as they are, do not stretch the scale.
+#: The initial fraction of the stream whose mean losses are not drawn, because they cover few events, and the
+#: fraction whose high losses do not affect the scale.
 _FEW_EVENTS, _BEGINNING = 0.01, 0.05
 
 
 class Curve(NamedTuple):
-    """A line over the events; ``errors`` has one standard error for each point, or is empty."""
+    """A line over the events; ``errors`` has a standard error for each point, or is empty."""
 
     label: str
     look: Look
@@ -43,18 +43,18 @@ class Curve(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The latest figures of a learner or a baseline.
+    """The latest results of a learner or a baseline.
 
     Attributes
     ----------
     label, look
-        Its name and how it is drawn.
+        Its name and its style.
     kind
-        ``"learner"``, ``"linear"``, or ``"memorises"`` for the baselines of which neither is true.
+        ``"learner"``, ``"linear"``, or ``"memorises"`` for baselines that are not linear.
     loss, error
-        Mean loss and error, of the same events: of a learner before it learned each, of a baseline held out.
+        Mean loss and error on the same events: progressive for a learner, held out for a baseline.
     margin
-        Two standard errors of the difference to the loss of the first learner.
+        Two standard errors of the difference from the loss of the first learner.
     hindsight
         Mean loss in hindsight.
     """
@@ -69,7 +69,7 @@ class Bar(NamedTuple):
 
 
 def bars(report: dict[str, Any], labels: Mapping[str, str]) -> list[Bar]:
-    """The latest figures of each learner and baseline, the least loss first."""
+    """The latest results of each learner and baseline, with the smallest loss first."""
     found = []
     for index, (name, learner) in enumerate(report["learners"].items()):
         look = {"color": LEARNERS[index % len(LEARNERS)]}
@@ -106,7 +106,7 @@ def are_few(bars: Sequence[Bar]) -> bool:
 
 
 def longest(bars: Sequence[Bar]) -> float:
-    """The loss at which bars are cut: what is far beyond most does not squash the others."""
+    """The loss at which bars are cut off, so that outliers do not squash the others."""
     losses = [bar.loss for bar in bars if bar.loss is not None]
     usual = median_high(losses or [0.0])
     learners = [bar.loss for bar in bars if bar.kind == "learner" and bar.loss is not None]
@@ -117,7 +117,7 @@ def longest(bars: Sequence[Bar]) -> float:
 
 
 def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve]:
-    """The regret against each linear baseline, and its bound; others memorise, which says little."""
+    """The regret against each linear baseline, and its bound; others memorise, so that it says little."""
     linear = {name: rows for name, rows in rows_of(report).items() if is_linear(name)}
     good = {name: rows for name, some in linear.items() if (rows := sound(some))}
     curves = []
@@ -131,7 +131,7 @@ def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Cur
 
 
 def loss_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve]:
-    """Mean losses: of learners so far, of the first one of late, and of the best offline model held out."""
+    """Mean losses: of learners so far, of the first one recently, and of the best offline model held out."""
     curves = []
     for index, (name, learner) in enumerate(report["learners"].items()):
         color, label, curve = LEARNERS[index % len(LEARNERS)], labels[name], learner["curve"]
@@ -158,7 +158,7 @@ def loss_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve
 
 
 def regret_limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """From where to where regrets are shown: what is far beyond most does not squash the others."""
+    """The limits of the regret axis, so that outliers do not squash the others."""
     shown, solid = [0.0], [curve for curve in curves if curve.look is not BOUND]
     usual = median_high([max(map(abs, curve.ys)) for curve in solid] or [0.0])
     for curve in solid:
@@ -170,7 +170,7 @@ def regret_limits(curves: Sequence[Curve]) -> tuple[float, float]:
 
 
 def loss_limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """From where to where losses are shown, which are often high at first."""
+    """The limits of the loss axis; losses are often high at first."""
     begin = _BEGINNING * max((curve.xs[-1] for curve in curves), default=0)
     later = [y for curve in curves for x, y in zip(curve.xs, curve.ys, strict=True) if x >= begin]
     usual = median_high([curve.ys[-1] for curve in curves] or [0.0])
@@ -190,7 +190,7 @@ def _with_margin(low: float, high: float) -> tuple[float, float]:
 
 
 def _looks(good: Mapping[str, Sequence[Row]]) -> dict[str, Look]:
-    """How each baseline is drawn, the best first; of many only some are coloured."""
+    """The style of each baseline, best first; if there are many, only some are coloured."""
     order = sorted(good, key=lambda name: -float(good[name][-1]["regret_per_event"]))
     coloured = order
     if len(order) > len(_LOOKS):

@@ -12,10 +12,10 @@ from streamkarma.regret.verdict import STANDARD_ERRORS
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with so many digits, and a unit for thousands."""
+    """A number with ``digits`` digits, and a unit for thousands."""
     if value is None or not math.isfinite(value):
         return "–"
-    # What would be rounded up to the next unit has that unit.
+    # A number that would be rounded up to the next unit gets that unit.
     least = 1 - 0.5 * 10**-digits
     units = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
     size, unit = next((each for each in units if abs(value) >= least * each[0]), (1.0, ""))
@@ -23,7 +23,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def loss_text(value: float | None) -> str:
-    """A mean loss in a column of such: four decimals if they are significant.
+    """A mean loss for a column: with four decimals if they are significant.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def error_text(report: dict[str, Any], value: float | None) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without what neither an SVG nor UTF-8 can hold."""
+    """The text without characters that SVG or UTF-8 cannot represent."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def labels(report: dict[str, Any]) -> dict[str, str]:
-    """The label of each name in the picture, the first learner's first; no two are the same."""
+    """A unique label for each name in the picture, the first learner's first."""
     labels: dict[str, str] = {}
     for name in dict.fromkeys([*report["learners"], *rows_of(report)]):
         label = shortened(name, 20)
@@ -57,7 +57,7 @@ def labels(report: dict[str, Any]) -> dict[str, str]:
 
 
 def shortened(name: str, most: int) -> str:
-    """The name, with its middle left out if it is longer than that."""
+    """The name, with its middle left out if it is longer than ``most``."""
     name = clean(name)
     return name if len(name) <= most else f"{name[: most - 9]}…{name[-8:]}"
 

@@ -1,4 +1,4 @@
-"""Running regret of any river model."""
+"""Running regret for any river model."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class RegretTracker:
     baselines
         Names, in a list or with commas, ``"fast"`` or ``"all"``; see ``streamkarma.baselines.REGISTRY``.
     loss
-        For classes ``"logistic"`` (the default) or, for two of them, ``"hinge"``; for numbers
+        In classification ``"logistic"`` (the default) or, for two classes, ``"hinge"``; in regression
         ``"squared"`` (the default) or ``"absolute"``.
     memory
-        Maximum number of events kept. Beyond it a uniform sample is kept, and the figures are estimates.
+        Maximum number of events kept. Beyond that, a uniform sample is kept and the results are estimates.
     seconds
         Time limit for each fit of a baseline.
     scale
@@ -56,7 +56,7 @@ class RegretTracker:
     Raises
     ------
     UsageError
-        A ValueError: a parameter is out of its range.
+        A ValueError, if a parameter is out of range.
 
     Notes
     -----
@@ -117,17 +117,17 @@ class RegretTracker:
         y
             The label.
         score
-            What the model predicted before it learned the event. Classification: the probabilities
+            The prediction of the model before it learned the event. Classification: the probabilities
             from ``predict_proba_one``, or for the classes False and True (or 0 and 1) a raw score that
-            is positive for the second. Regression: the prediction.
+            is positive for the second. Regression: the predicted number.
         w
             Weight, above 0.
 
         Raises
         ------
         RecordError
-            A ValueError: a value, the label, the weight or the score is invalid. The score has to be finite,
-            since any regret against infinity would be, too.
+            A ValueError, if a value, the label, the weight or the score is invalid. The score must be finite,
+            because the regret would otherwise be infinite, too.
         """
         weight = check_weight(w)
         if self.task == "regression":
@@ -211,9 +211,10 @@ class RegretTracker:
                 raise UsageError("the hinge loss needs a raw score, not probabilities")
             probabilities = {name: _finite("probability", each) for name, each in score.items()}
             if not probabilities:
-                # No class is known yet: a coin toss.
+                # No class is known yet: a probability of one half.
                 return math.log(2.0), 1.0
-            # A class the model has never seen counts as one more, as likely as each of the others.
+            # A class that the model has never seen counts as an additional one, as likely as each of the
+            # others.
             probability = probabilities.get(label, 1.0 / (len(score) + 1))
             loss = -math.log(min(max(probability, MIN_PROBABILITY), 1.0))
             return loss, float(max(probabilities, key=probabilities.__getitem__) != label)
@@ -255,7 +256,7 @@ class _WrappedClassifier(base.Classifier):
         return bool(self.model._multiclass)
 
     def predict_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model, which may have a threshold of its own."""
+        """Predict with the wrapped model, which may have its own threshold."""
         return self.model.predict_one(x, **more)
 
     def predict_proba_one(self, x: Any, **more: Any) -> Any:
@@ -266,7 +267,7 @@ class _WrappedClassifier(base.Classifier):
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
-        # This event has nearly always just been predicted; what was said then does not count a second time.
+        # This event has almost always just been predicted, so it need not be predicted again.
         (last, probabilities), self._last = self._last, (None, None)
         if last is not x:
             probabilities = self.model.predict_proba_one(x)

@@ -1,4 +1,4 @@
-"""What the rows of a regret report say; ``hindsight.evaluate_baseline`` says what is in them."""
+"""Access to the rows of a regret report, which ``hindsight.evaluate_baseline`` describes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def is_finite(value: float | None) -> bool:
 
 
 def sound(rows: Sequence[Row]) -> list[Row]:
-    """The rows that have a result."""
+    """The rows with a result."""
     return [row for row in rows if "problem" not in row and is_finite(row["regret"])]
 
 
 def per_event(row: Row, name: str) -> float | None:
-    """A sum of a row as a mean; None where the row has none."""
+    """A sum in a row, as a mean; None if the row has none."""
     return float(row[name]) / float(row["events"]) if is_finite(row.get(name)) else None
 
 
 def is_linear(name: str) -> bool:
-    """Whether a baseline is of a linear class: its loss in hindsight is a bound, and no feat of memory.
+    """Whether a baseline is linear, so that it cannot memorise and its loss in hindsight is meaningful.
 
     Examples
     --------

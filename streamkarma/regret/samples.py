@@ -1,9 +1,9 @@
-"""How many events KARMA needs to come within ε of the best linear model of complete vectors [H, Thm 1].
+"""The number of events that KARMA needs to be within ε of the best complete-data linear model [H, Thm 1].
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
 λ is a lower bound on the positive eigenvalues of every Q_oo, for which [H, Lemma 2] holds: the square
-of the λ of [H, Def. 1, item 4]. ``core.theory`` says more.
+of the λ of [H, Def. 1, item 4]. See ``core.theory``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamkarma.printable import shown
 
 
 def truncation_error(lam: float, gamma: int) -> float:
-    """(1-λ)^γ/λ: how far f^γ is from f_{w,Q} at most, for ‖w_o‖ and ‖x_o‖ up to 1 [H, Lemma 2].
+    """(1-λ)^γ/λ: the maximum distance between f^γ and f_{w,Q}, for ‖w_o‖ and ‖x_o‖ up to 1 [H, Lemma 2].
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def truncation_error(lam: float, gamma: int) -> float:
 
 
 def sufficient_order(epsilon: float, L: float, lam: float) -> int:
-    """γ(ε): the least whole number from log(2L/(λε))/λ on, and 1 at least [H, Thm 1].
+    """γ(ε): the smallest integer not below log(2L/(λε))/λ, and at least 1 [H, Thm 1].
 
-    With it a ``truncation_error`` costs ε/2 in the loss at most, and the other half of ε is left for
+    With it, the ``truncation_error`` costs at most ε/2 in the loss, and the other half of ε is left for
     learning from a sample.
 
     Parameters
     ----------
     epsilon
-        ε, the loss that may be lost, above 0.
+        ε, the excess loss allowed, above 0.
     L
         Lipschitz constant of the loss, above 0.
     lam
@@ -68,13 +68,13 @@ def sufficient_order(epsilon: float, L: float, lam: float) -> int:
     8
     """
     lam, epsilon, L = _regularity(lam), _positive("epsilon", epsilon), _positive("L", L)
-    # The quotient may be beyond any float, its logarithm is not.
+    # The quotient may overflow, its logarithm does not.
     logarithm = math.log(2.0) + math.log(L) - math.log(lam) - math.log(epsilon)
     return max(1, math.ceil(Fraction(logarithm) / Fraction(lam)))
 
 
 def feature_dimension(d: int, gamma: int) -> int:
-    """Γ = d + d² + … + d^γ: how many features φ_γ has, one for each sequence [H, Thm 2].
+    """Γ = d + d² + … + d^γ: the number of features of φ_γ, one for each sequence [H, Thm 2].
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ def feature_dimension(d: int, gamma: int) -> int:
 
 
 def sample_size(epsilon: float, delta: float, d: int, L: float, lam: float) -> int:
-    """L² Γ(ε)² log(1/δ) / ε², rounded up: events for a loss within ε, save with probability δ [H, Thm 1].
+    """L² Γ(ε)² log(1/δ) / ε², rounded up: events for a loss within ε with probability 1 - δ [H, Thm 1].
 
-    The theorem gives the order of this number and leaves its constant open; here it is 1. Γ(ε) is the
-    dimension of the features of order γ(ε).
+    The theorem gives the order of this number but not its constant, which is 1 here. Γ(ε) is the number of
+    features of order γ(ε).
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _whole(name: str, value: Any) -> int:
-    """``value`` as an integer of Python, since those of NumPy would overflow."""
+    """``value`` as a Python integer, since NumPy's would overflow."""
     is_whole = isinstance(value, Integral) or as_float(value).is_integer()
     if not is_whole or value < 1:
         raise UsageError(f"{name} must be a whole number from 1 on, not {shown(value)}")

@@ -1,9 +1,9 @@
-"""The best linear predictor in hindsight from sufficient statistics alone, for the squared loss.
+"""The best linear predictor in hindsight for the squared loss, from sufficient statistics.
 
-With u = (1, z, o) for an event (z the values, 0 where one is missing; o what is observed), the
-sums of u u', u y and y² give, at any moment and in constant memory, the loss of the best linear predictor
-over imputed events: 0-imputation sees z; mean imputation sees z + m∘(1 - o), which is linear in u once the
-means m are known, and the sums give these as well.
+With u = (1, z, o) for an event (z the values, 0 where missing; o the indicators of observed values), the sums
+of u u', u y and y² determine, at any time and in constant memory, the loss of the best linear predictor on
+imputed events: 0-imputation sees z; mean imputation sees z + m∘(1 - o), which is linear in u once the means m
+are known, and the sums determine these as well.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Arrays = dict[str, NDArray[Any]]
 #: The baselines covered.
 NAMES = ("zero", "mean")
 
-#: Maximum number of coordinates: the sums for more would take over 130 MB.
+#: Maximum number of coordinates; the sums for more would take over 130 MB.
 MOST = 2000
 
 
 def added(total: float, values: Floats) -> float:
-    """``total`` plus the values, added one after another so that the result does not depend on the blocks."""
+    """``total`` plus the values, added sequentially so that the result does not depend on the blocks."""
     return float(np.cumsum(np.append(total, values))[-1])
 
 
@@ -40,9 +40,9 @@ class SufficientStats:
     Attributes
     ----------
     owners
-        Shape (k,): the attribute of each coordinate, -1 where none was seen.
+        Shape (k,): the attribute of each coordinate, -1 for coordinates not seen.
     origin
-        The first target, which is taken off all: squares of numbers far from 0 leave no digits for the loss.
+        The first target, which is subtracted from all: squares of numbers far from 0 leave no digits for the loss.
     matrix
         Shape (2k + 2, 2k + 2): sums of w v v' with v = (1, y - origin, z_1, o_1, z_2, o_2, …).
     learner
@@ -50,7 +50,7 @@ class SufficientStats:
     events
         Number of events summed.
     closed
-        Whether there were too many coordinates: then there is no result.
+        Whether there were too many coordinates, so that there is no result.
     """
 
     def __init__(self) -> None:
@@ -79,14 +79,14 @@ class SufficientStats:
         V = np.zeros((len(rows), len(self.matrix)))
         V[:, 0], V[:, 1] = 1.0, facts[:, TARGET] - self.origin
         at = np.repeat(np.arange(len(rows)), sizes)
-        # A category is observed, as 0, in the columns of its siblings too.
+        # A category is also observed, as 0, in the columns of the attribute's other categories.
         attributes = block.attributes[items]
         most = max(int(self.owners.max(initial=0)), int(attributes.max(initial=0)))
         groups = np.zeros((len(rows), most + 2), np.bool_)
         groups[at, attributes] = True
         V[:, 3::2] = groups[:, self.owners]
         V[at, 2 + 2 * block.coordinates[items]] = block.values[items]
-        # The constant of the learners is the 1 that stands first.
+        # The learners' constant is the leading 1.
         V[:, 2:4] = 0.0
         add_outer_products(self.matrix, V, np.ascontiguousarray(facts[:, WEIGHT]))
 
@@ -100,7 +100,7 @@ class SufficientStats:
         if needed > known:
             larger = np.zeros((2 + 2 * needed, 2 + 2 * needed))
             larger[: len(self.matrix), : len(self.matrix)] = self.matrix
-            # -1: not seen yet, and so never observed.
+            # -1 for coordinates not seen yet, and so never observed.
             owners = np.full(needed, -1, np.int32)
             owners[:known] = self.owners
             self.matrix, self.owners = larger, owners
@@ -118,7 +118,7 @@ class SufficientStats:
         self.owners[coordinate] = attribute
 
     def best(self, name: str) -> float:
-        """The least sum of w (y - f)² over linear f on the events as imputed.
+        """The smallest sum of w (y - f)² over linear f on the imputed events.
 
         To be exact, the squared loss at the minimum of ``½‖w‖² + C Σ w (y - f)²``, with C so large that the
         penalty is negligible.
@@ -141,12 +141,12 @@ class SufficientStats:
         penalty[0] = 0.0
         if A[0, 0] == 0:
             return 0.0
-        # Unused columns have a penalty only.
+        # Unused columns have only a penalty.
         w = np.linalg.solve(A + np.diag(penalty), c)
         return max(0.0, total - 2 * float(w @ c) + float(w @ A @ w))
 
     def row(self, name: str) -> dict[str, Any]:
-        """A row as in ``hindsight.evaluate_baseline`` without the figures that need the events themselves."""
+        """A row as in ``hindsight.evaluate_baseline``, without the results that require the events."""
         least = self.best(name)
         regret = self.learner - least
         return {
@@ -165,7 +165,7 @@ class SufficientStats:
         }
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything, as JSON and arrays."""
+        """The state, as JSON and arrays."""
         header = {
             "learner": self.learner,
             "error": self.error,
@@ -177,7 +177,7 @@ class SufficientStats:
 
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> SufficientStats:
-        """From a ``state``; ValueError if its parts contradict each other."""
+        """Restore a ``state``; ValueError if its parts are inconsistent."""
         stats = cls()
         stats.learner, stats.error = finite(header["learner"]), finite(header["error"])
         stats.events, stats.closed = natural(header["events"]), bool(header["closed"])
@@ -185,7 +185,7 @@ class SufficientStats:
         stats.origin = finite(header.get("origin", 0.0))
         stats.matrix, stats.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
         size = 2 + 2 * len(stats.owners)
-        # No attribute has a higher number than its first coordinate.
+        # No attribute has a higher index than its first coordinate.
         sound = (
             stats.matrix.dtype == np.float64
             and (stats.owners.dtype == np.int32 and stats.owners.ndim == 1)

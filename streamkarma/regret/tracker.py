@@ -1,4 +1,4 @@
-"""The learner's loss so far, the loss of the baselines, and when to refit them."""
+"""Tracks the learner's loss, and refits the baselines as the stream grows."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ ORACLES = ("full", "projection-full")
 
 
 def parse_baselines(text: Any, full: bool = False, called: str = "--regret") -> list[str]:
-    """Names of baselines from a user's comma-separated list, which may have ``all``, ``fast`` and ``none``.
+    """Names of baselines from a comma-separated list, which may contain ``all``, ``fast`` and ``none``.
 
-    A list of names will do, too. With ``full``, the stream has complete vectors, and the oracles are added.
-    ``called`` is what the user knows the list by.
+    A list of names is also accepted. With ``full``, the stream has complete vectors, and the oracles are
+    added. ``called`` is the name of the list in messages.
 
     Raises
     ------
     UsageError
-        For an unknown name, or without any.
+        For an unknown name, or an empty list.
 
     Examples
     --------
@@ -75,19 +75,19 @@ class Tracker:
     names
         Names of the baselines.
     memory
-        Maximum number of events kept. Beyond it a uniform sample is kept, and the figures are estimates.
+        Maximum number of events kept. Beyond that, a uniform sample is kept and the results are estimates.
     seconds
         Time limit for each fit of a baseline.
     seed
         Seed of the sample.
     patient
-        Wait for every comparison instead of skipping those that fall due while another one is running: for
-        a stream that can wait, such as a file.
+        Wait for every comparison instead of skipping those that are due while another one is running; for
+        input that can wait, such as a file.
 
     Attributes
     ----------
     learner
-        What the bound depends on; None for no bound.
+        The learner's profile for the bound; None for no bound.
     stopped
         Returns whether to stop waiting.
     say
@@ -95,9 +95,9 @@ class Tracker:
     curve
         The learner's loss so far.
     recent
-        That of its latest events; None, as it is at first, to keep none. It is no part of ``state``.
+        The loss of its latest events; None (the default) to keep none. It is not part of ``state``.
     rows
-        The results so far, by baseline: see ``hindsight.evaluate_baseline``, or
+        The results so far, by baseline: as in ``hindsight.evaluate_baseline``, or
         ``{"events": …, "problem": …}``.
     """
 
@@ -117,7 +117,7 @@ class Tracker:
         self.curve = LossCurve()
         self.recent: RecentLosses | None = None
         self.reservoir = Reservoir(memory, seed)
-        #: Makes blocks what ``add`` takes; it must see every block, whether it has labels or not.
+        #: Converts blocks for ``add``; it must see every block, with or without labels.
         self.indices = LastingIndices()
         self.seconds = seconds
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
@@ -147,7 +147,7 @@ class Tracker:
             As in ``hindsight.evaluate_baseline``; the learner's loss is measured in this loss.
         """
         if (task == "regression") != self._numbers:
-            # The task turned out to be regression: the class indices collected so far are no targets.
+            # The task turned out to be regression: the class indices collected so far are not targets.
             self._numbers = not self._numbers
             self.close()
             self.reservoir.clear()
@@ -160,11 +160,11 @@ class Tracker:
         if self.recent is not None:
             self.recent.add(losses)
         if loss == "squared" and not self.reservoir.events and not set(NAMES).isdisjoint(self.names):
-            # From the first event or not at all: events that were missed cannot be added later.
+            # From the first event or not at all, because missed events cannot be added later.
             self._stats = SufficientStats()
         begin = 0
         while begin < len(rows):
-            # A comparison comes after an exact number of events, however the blocks were cut.
+            # A comparison is due after an exact number of events, regardless of the blocks.
             end = min(len(rows), begin + self._next - self.reservoir.events)
             part = slice(begin, end)
             self.reservoir.add(block, rows[part], facts[part], full[part] if full else None)
@@ -182,7 +182,7 @@ class Tracker:
         self.rows = {name: [] for name in self.names}
 
     def finish(self, task: str, loss: str) -> None:
-        """Compare once more, on all events, and wait for the results."""
+        """Compare a last time, on all events, and wait for the results."""
         if self._compared_at != self.reservoir.events:
             self.close()
             if not self.stopped():
@@ -193,7 +193,7 @@ class Tracker:
         self.close()
 
     def close(self) -> None:
-        """Cancel the comparison that is running, and end the process that waits for another."""
+        """Cancel the running comparison, and end the idle process."""
         if self._fit is not None:
             self._fit.close()
             self._fit = None
@@ -241,7 +241,7 @@ class Tracker:
             if self._fit.done:
                 worker, self._fit = self._fit.worker, None
                 if self.patient and worker.is_alive:
-                    # Who waits for a comparison asks for the next one soon: it need not start anew.
+                    # A patient tracker needs the process again soon.
                     self._idle = worker
                 else:
                     worker.end()
@@ -251,7 +251,7 @@ class Tracker:
             self.rows[name].append(row)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """What was seen, as JSON and arrays; the results of baselines can be recomputed."""
+        """The state, as JSON and arrays, without the results of baselines, which can be recomputed."""
         kept, arrays = self.reservoir.state()
         header = {
             "memory": kept,
@@ -268,12 +268,12 @@ class Tracker:
 
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> Tracker:
-        """From a ``state``; call ``compare_with`` next.
+        """Restore a ``state``; call ``compare_with`` next.
 
         Raises
         ------
         ValueError, KeyError, TypeError
-            If its parts contradict each other.
+            If its parts are inconsistent.
         """
         tracker = cls([])
         tracker.reservoir = Reservoir.restored(header["memory"], arrays)

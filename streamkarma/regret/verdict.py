@@ -1,4 +1,4 @@
-"""One sentence: how a learner fares against the best offline linear model."""
+"""A sentence that compares a learner with the best offline linear model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rival(NamedTuple):
     loss
         Its mean loss, held out or in hindsight.
     held_out
-        Whether held out; if not, it is the exact loss of a linear model in hindsight.
+        Whether it is held out; if not, it is the exact loss of a linear model in hindsight.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Rival(NamedTuple):
 
 
 def best_offline(rows: Mapping[str, Row]) -> Rival | None:
-    """The linear baseline with the least loss, or if there is none, the best of the others.
+    """The linear baseline with the smallest loss, or if there is none, the best of the others.
 
     Parameters
     ----------
     rows
-        The latest result of each baseline. Those that see complete vectors, which no learner does, do not
-        count; neither do those that ended earlier than others.
+        The latest result of each baseline. Baselines that see complete vectors, as no learner does, are
+        excluded, and so are those that ended earlier than others.
     """
     seen = [name for name in rows if not (name in REGISTRY and REGISTRY[name].oracle)]
     for names in ([name for name in seen if is_linear(name)], seen):
@@ -56,13 +56,13 @@ def verdict(learner: str, loss: str, rows: Mapping[str, Row], events: int, mean:
     Parameters
     ----------
     learner
-        Its name.
+        The name of the learner.
     loss
         The name of the loss.
     rows
         As in ``best_offline``.
     events, mean
-        How many events the learner has seen, and its mean loss.
+        The number of events that the learner has seen, and its mean loss.
     """
     if not events:
         return f"{learner} has seen no event with a label."

@@ -1,7 +1,7 @@
-"""The process that fits baselines while the stream goes on: ``python -m streamkarma.regret.worker``.
+"""The process that fits baselines while the stream continues: ``python -m streamkarma.regret.worker``.
 
-It reads requests from standard input, see ``worker_process``. For each it prints a line of JSON when it is
-ready, and one for each baseline as soon as that is fitted.
+It reads requests from standard input, see ``worker_process``. For each request it prints a JSON line when it
+is ready, and one for each baseline as soon as it is fitted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _evaluate(name: str, snapshot: Snapshot, header: dict[str, Any], began: floa
     except MemoryError:
         return {"events": snapshot.events, "problem": "not enough memory"}
     except Exception as error:
-        # A failing baseline must stop neither the others nor the stream.
+        # A failing baseline must not stop the others or the stream.
         return {"events": snapshot.events, "problem": _in_a_line(error)}
     return {**row, "seconds": round(time.perf_counter() - began, 3)}
 
@@ -47,7 +47,7 @@ def _in_a_line(error: Exception) -> str:
 
 def main() -> None:
     """Answer the requests on standard input."""
-    # Library warnings about single fits are of no use here.
+    # Warnings of libraries about single fits are useless here.
     warnings.simplefilter("ignore")
     # The stream has priority.
     be_nice()

@@ -1,4 +1,4 @@
-"""The state of a run, and what its readers see of it."""
+"""The state of a run, and the interface it offers to its readers."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class RunContext:
     Parameters
     ----------
     plan
-        What is run.
+        The plan.
     session
-        The model and what goes with it, to begin with.
+        The initial session: the model and its loop.
     stop
-        Tells whether a signal has arrived.
+        Knows whether a signal has arrived.
     observer
         The observer.
     say
-        Takes a line for the user.
+        Called with a line for the user.
 
     Attributes
     ----------
     session
-        The model and what goes with it; an attempt on a shared source has another.
+        The model and its loop; each attempt on a shared source has its own.
     path
         Where the model is saved, or None.
     reader
         The reader of this attempt.
     destinations
-        The files that are written, once there are any.
+        The files that are written, once they are open.
     next_checkpoint
         Number of events at which the model should be written.
     totals
         The counts up to the last commit.
     failures
-        Attempts that have failed since then.
+        Failed attempts since then.
     """
 
     reader: Reader
@@ -79,7 +79,7 @@ class RunContext:
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What the model file holds."""
+        """The state saved in the model file."""
         return self.session.kept
 
     @property
@@ -95,7 +95,7 @@ class RunContext:
 
     @property
     def last(self) -> int:
-        """The number of the last event, over the model's whole life."""
+        """The number of the last event, over the whole life of the model."""
         return self.session.loop.last
 
     @property
@@ -106,7 +106,7 @@ class RunContext:
 
     @property
     def checkpoint_due(self) -> bool:
-        """Whether so many events were learned that the model should be written."""
+        """Whether enough events were learned for the model to be written."""
         return self.events >= self.next_checkpoint
 
     def checkpoint(self) -> None:
@@ -117,7 +117,7 @@ class RunContext:
         self.postpone_checkpoint()
 
     def postpone_checkpoint(self) -> None:
-        """Have the model written as many events from here on as a plan says."""
+        """Schedule the next checkpoint, counting from here."""
         self.next_checkpoint = self.events + self._plan.checkpoint_every
 
     def number_from(self, number: int) -> None:
@@ -130,12 +130,12 @@ class RunContext:
             self.destinations.sync()
 
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
-        """Continue a part's model from the first of these that can be used, or else from the base."""
+        """Continue a part's model from the first usable one of these, or else from the base."""
         assert isinstance(self.session, SharedSession)
         return self.session.load(part, models)
 
     def committed(self) -> None:
-        """All that was learned so far counts."""
+        """Mark everything learned so far as committed."""
         self.totals = self.session.loop.totals()
         self.failures = 0
 
@@ -150,5 +150,5 @@ class RunContext:
     def interruptible(
         self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
     ) -> Callable[Given, Got]:
-        """``wait``, which raises InterruptedError once a signal has arrived."""
+        """``wait``, wrapped so that it raises InterruptedError once a signal has arrived."""
         return self._stop.unless(wait, waits_for)

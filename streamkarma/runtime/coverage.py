@@ -1,4 +1,4 @@
-"""How often intervals and sets held the label, and how large they were."""
+"""The coverage and size of prediction intervals and sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 class Coverage:
-    """Counts over the labelled events of a run that got a finite interval, or a set."""
+    """Counts over the labelled events of a run with a finite interval, or a set."""
 
     def __init__(self) -> None:
         self._events = 0
@@ -25,16 +25,16 @@ class Coverage:
         self._name = ""
 
     def add_intervals(self, intervals: Floats, targets: Floats, prior: Mapping[int, PriorPrediction]) -> None:
-        """Count numbers.
+        """Count intervals.
 
         Parameters
         ----------
         intervals
             Shape (T, 2).
         targets
-            Shape (T,); NaN where there is none.
+            Shape (T,); NaN without a label.
         prior
-            By position: predictions made when the event arrived, whose intervals count.
+            By position: predictions made when the event arrived; their intervals are counted.
         """
         intervals = intervals.copy()
         for t, before in prior.items():
@@ -52,16 +52,16 @@ class Coverage:
         classes: Sequence[Label],
         prior: Mapping[int, PriorPrediction],
     ) -> None:
-        """Count classes.
+        """Count sets.
 
         Parameters
         ----------
         members
-            Shape (T, classes): which are in the set.
+            Shape (T, classes): whether each class is in the set.
         targets
-            Shape (T,): the index of the label; negative where there is none.
+            Shape (T,): the index of the label; negative without one.
         known
-            Shape (T,): how many classes were known; without any there was no set.
+            Shape (T,): the number of known classes; without any there is no set.
         classes
             The labels.
         prior
@@ -98,14 +98,14 @@ class Coverage:
             self._size += size
 
     def result(self) -> dict[str, float]:
-        """The share of labels that were held, and the mean width or size; empty without intervals or sets."""
+        """The coverage, and the mean width or size; empty without intervals or sets."""
         if not self._events:
             return {}
         return {"coverage": self._held / self._events, self._name: self._size / self._events}
 
 
 def _ends(interval: Any) -> tuple[float, float]:
-    """The ends of an interval in a row, which may come from a file; infinite if it is invalid."""
+    """The ends of an interval in a row, which may come from a file; infinite if invalid."""
     match interval:
         case [float(low), float(high)]:
             return low, high

@@ -14,14 +14,14 @@ from streamkarma.runtime.session import pending_of, resumed
 
 
 def _texts(model: Model) -> dict[Any, str]:
-    """The names of attributes as texts; in quotes where a name that is no text has the same one."""
+    """The names of attributes as strings, in quotes if another name that is not a string looks the same."""
     names = model.vocabulary.attributes
     numbers = {str(name) for name in names if not isinstance(name, str)}
     return {name: repr(name) if isinstance(name, str) and name in numbers else str(name) for name in names}
 
 
 def _values(model: Model) -> dict[str, dict[str, Any]]:
-    """The kind of each attribute, the share of learned events that have it, and a summary of its values."""
+    """The kind, the share of learned events, and a summary of the values of each attribute."""
     vocabulary = model.vocabulary
     # The constant is in every event, with or without a label.
     events = max(int(vocabulary.tallies()[0, 0]), 1)
@@ -35,14 +35,14 @@ def _values(model: Model) -> dict[str, dict[str, Any]]:
 
 
 def _parameters(model: Model) -> dict[str, Any]:
-    """The parameters; for extra experts the names of their classes."""
+    """The parameters, with the class names of extra experts."""
     given: dict[str, Any] = model._get_params()
     extra = given.get("extra_experts")
     return {**given, **({"extra_experts": [type(each).__name__ for each in extra]} if extra else {})}
 
 
 def describe(path: str) -> dict[str, Any]:
-    """What is in a model file, as JSON.
+    """The contents of a model file, as JSON.
 
     Raises
     ------

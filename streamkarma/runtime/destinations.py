@@ -1,4 +1,4 @@
-"""Where a run writes its rows, and how much of what is written there a model covers."""
+"""The files that a run writes its rows to, and how much of each file a model covers."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _NOTHING = Mark(0, sha256(b"").hexdigest())
 class Destinations:
     """The files for predictions and dead letters of a run.
 
-    A model file records how much of them it covers. Rows are written and synced before the model that has
-    learned their events is; so a crash may leave too many rows, but never too few.
+    A model file records how much of them it covers. Rows are written and synced before the model that learned
+    their events, so a crash may leave too many rows, but never too few.
 
     Parameters
     ----------
     plan
-        What to run.
+        The plan.
     stack
-        Closes them at the end.
+        Closes the files at the end.
 
     Raises
     ------
     OutputError
-        If one cannot be opened. Their contents are unchanged then.
+        If a file cannot be opened. The contents of all files are then unchanged.
 
     Attributes
     ----------
     unread
-        Whether a reader has closed its pipe, so that nothing more is written to it.
+        Whether a reader has closed its pipe, to which nothing more is then written.
     """
 
     def __init__(self, plan: Plan, stack: ExitStack) -> None:
@@ -78,16 +78,16 @@ class Destinations:
         model
             Path of the model.
         kept
-            What ``marks`` said when it was written.
+            The result of ``marks`` when it was written.
         again
-            Whether records read after the model was written will be read again: then their rows are cut off.
+            Whether records read after the model was written will be read again; their rows are then cut off.
             Otherwise the rows stay.
         say
-            Takes a line for the user.
+            Called with a line for the user.
 
         Returns
         -------
-        Whether the model file no longer matches the files: then it must be written before anything else.
+        Whether the model file no longer matches the files, and must be written before anything else.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Destinations:
         return Output(write_rows if predictions else None, write_letter if letters else None)
 
     def write(self, name: str, text: bytes) -> None:
-        """Write lines that are already JSON, if they are wanted."""
+        """Write lines that are already JSON, if the run has this file."""
         if name in self._sinks:
             self._write(self._sinks[name], text)
 
@@ -143,12 +143,12 @@ class Destinations:
         self.marks()
 
     def marks(self) -> dict[str, dict[str, Any]]:
-        """How far each file is written, for the model; all of that is safe by now.
+        """The length and digest of each file, for the model; everything up to there is on disk.
 
         Raises
         ------
         OutputError
-            If it is not, and no model may be written that stands for it.
+            If it is not, so that no model that covers it may be written.
         """
         marks = {name: sink.mark() for name, sink in self._sinks.items() if sink.is_file}
         return {name: self._before_failure.get(name, mark)._asdict() for name, mark in marks.items()}
@@ -181,15 +181,15 @@ def check_files(read: Mapping[str, str | None], written: Mapping[str, str | None
     Parameters
     ----------
     read, written
-        Paths, or ``-``, by what they are named on the command line; None for none. A model, which is checked
-        elsewhere, is among those that are read.
+        Paths, or ``-``, by their option on the command line; None for none. A model, which is checked
+        elsewhere, counts as read.
 
     Raises
     ------
     UsageError
-        If two are one file, or one that is to be written is a folder, or its folder does not exist.
+        If two paths are the same file, or an output is a folder, or its folder does not exist.
     OutputError
-        If one is not writable.
+        If an output is not writable.
     """
     check_distinct({**read, **written})
     for option, path in written.items():
@@ -197,17 +197,17 @@ def check_files(read: Mapping[str, str | None], written: Mapping[str, str | None
 
 
 def check_distinct(files: Mapping[str, str | None]) -> None:
-    """Refuse one file for two purposes, by whatever links it is named.
+    """Refuse one file for two purposes, also through links.
 
     Parameters
     ----------
     files
-        Paths, or ``-``, by what they are named on the command line; None for none.
+        Paths, or ``-``, by their option on the command line; None for none.
 
     Raises
     ------
     UsageError
-        If two are one file. Pipes and devices may be named twice.
+        If two paths are the same file. Pipes and devices may be named twice.
     """
     seen: dict[Any, tuple[str, str]] = {}
     for option, path in files.items():
@@ -221,7 +221,7 @@ def check_distinct(files: Mapping[str, str | None]) -> None:
 
 
 def _identity(option: str, path: str) -> Any:
-    """A key that all names of one regular file share, whether or not it exists."""
+    """A key shared by all names of the same regular file, whether or not it exists."""
     try:
         stream = sys.stdin if option == "INPUT" else sys.stdout
         found = os.fstat(stream.fileno()) if path == "-" else os.stat(path)

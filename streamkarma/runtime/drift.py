@@ -1,8 +1,8 @@
-"""Changes of a stream: in the errors, and in how often each attribute is observed.
+"""Drift detection: in the errors, and in how often each attribute is observed.
 
 ADWIN monitors the errors and each attribute, with one window each. Events are processed in fixed batches,
-regardless of how the input arrives: single events would take many times as long, and find a change hardly
-sooner.
+regardless of how the input arrives: single events would take many times as long and hardly detect a change
+earlier.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from streamkarma._engine import Adwin, Encoded
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Events per batch: for the errors, and for the attributes, of which there are many.
+#: Events per batch: for the errors, and for the more numerous attributes.
 BATCH, ATTRIBUTE_BATCH = 50, 250
-#: The probability of an alarm by chance, each time: for the errors, and for each attribute.
+#: The probability of a false alarm at each test: for the errors, and for each attribute.
 DELTA, ATTRIBUTE_DELTA = 1e-3, 1e-5
 #: Changes of the same quantity within this many events count as one: windows shrink step by step.
 APART = 2_000
@@ -37,13 +37,13 @@ class Drift(NamedTuple):
     Attributes
     ----------
     event
-        The number of the event at which it was found.
+        The number of the event at which it was detected.
     label
         The same, counting only labelled events; None for an attribute.
     attribute
         The attribute that is observed more or less often; None if the errors have risen.
     before, after
-        The mean error, or the share of events that have the attribute, before and since.
+        The mean error, or the share of events that observe the attribute, before and since.
     """
 
     event: int
@@ -63,7 +63,7 @@ class ErrorDrift:
         self._labels = 0
 
     def add(self, errors: Floats, numbers: Ints) -> list[Drift]:
-        """Add events in turn, and return the changes found.
+        """Add events in order, and return the changes found.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class ErrorDrift:
         return found
 
     def _finish(self, event: int) -> list[Drift]:
-        """A batch ends with this event."""
+        """Finish a batch with this event."""
         change = self._adwin.update(BATCH, self._sum, self._squares)
         self._sum = self._squares = 0.0
         if change is None or change[1] < change[0] * (1.0 + LEAST_RISE):
@@ -100,22 +100,22 @@ class ErrorDrift:
 
 
 class ObservedDrift:
-    """Monitors the share of events that have each attribute."""
+    """Monitors the share of events that observe each attribute."""
 
     def __init__(self) -> None:
         self._watch = _engine.ObservedDrift(ATTRIBUTE_DELTA, ATTRIBUTE_BATCH, APART, MOST_ATTRIBUTES)
 
     def add(self, events: Encoded, first: int) -> list[Drift]:
-        """Add events in turn, and return the changes found; ``first`` is the number of the first event."""
+        """Add events in order, and return the changes found; ``first`` is the number of the first event."""
         found = self._watch.add(events, first)
         return [Drift(event, None, attribute, *shares) for event, attribute, *shares in found]
 
     def shares(self, most: int) -> dict[int, float]:
-        """The share of the events since its last change that have each of the first attributes."""
+        """For each of the first attributes, the share of events since its last change that observe it."""
         return {attribute: share for attribute, share in self._watch.shares() if attribute <= most}
 
 
 def _batches(filled: int, events: int, size: int) -> list[tuple[int, int]]:
-    """Where to cut this many events into batches of a size, the first of which is partly filled already."""
+    """The ranges that divide this many events into batches, the first of which is already partly filled."""
     cuts = [0, *range(size - filled, events, size), events]
     return [(begin, end) for begin, end in pairwise(cuts) if begin < end]

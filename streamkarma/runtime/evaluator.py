@@ -14,10 +14,15 @@ from streamkarma._engine import Encoded
 from streamkarma.core.asked import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
-from streamkarma.estimators.costs import decide
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
 from streamkarma.events.labels import NEW, NONE, numbers
+from streamkarma.runtime.class_predictions import (
+    PredictedClasses,
+    class_for,
+    class_probabilities,
+    predicted_classes,
+    with_prior,
+)
 from streamkarma.runtime.coverage import Coverage
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
 from streamkarma.runtime.pending import PriorPrediction
@@ -27,24 +32,6 @@ from streamkarma.runtime.task import TaskModel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-class PredictedClasses(NamedTuple):
-    """Class predictions for T events.
-
-    Attributes
-    ----------
-    indices
-        Shape (T,): index of the predicted class, -1 before any was known.
-    probabilities
-        Shape (T, classes); None if the loss is not the logistic one.
-    signs
-        Shape (T,): +1 if a positive score means the positive class, -1 if the negative, 0 if unknown.
-    """
-
-    indices: Ints
-    probabilities: Floats | None
-    signs: Ints
 
 
 class Evaluation(NamedTuple):
@@ -122,7 +109,7 @@ class Evaluator:
     task_model
         The model and its task, which may be settled during the run.
     regret_adapter
-        Passes the results on to the regret tracker; None for no tracker.
+        Passes the results to the regret tracker; None for no tracker.
     """
 
     def __init__(self, task_model: TaskModel, regret_adapter: RegretAdapter | None = None) -> None:
@@ -160,24 +147,24 @@ class Evaluator:
                 return self._run_regression(model, events, labels, weights, prior, full, late, groups)
             return self._run_classification(model, events, labels, weights, prior, full, late, groups)
 
-    def go_on_with(self, task_model: TaskModel) -> None:
-        """Use another model of the same task from now on; it may have its classes in another order."""
+    def continue_with(self, task_model: TaskModel) -> None:
+        """Use another model of the same task from now on; its classes may be in another order."""
         before, model = self._task_model.model, task_model.model
         self._task_model = task_model
         if isinstance(model, BaseClassifier) and isinstance(before, BaseClassifier):
-            # A class that the new model lacks keeps a place of its own.
+            # A class that the new model lacks keeps its own index.
             every = [*model.classes, *(each for each in before.classes if each not in model.classes)]
             self.metrics.classification.relabel([every.index(each) for each in before.classes])
 
     @property
     def has_counted_classes(self) -> bool:
-        """Whether there was a label that was a class."""
+        """Whether any labels were counted as classes."""
         return self.metrics.classification.counts()[0] > 0
 
-    def turn_to_numbers(self, number: float) -> float:
-        """Count what was counted so far, whose labels were all one number, as a regression would have.
+    def switch_to_regression(self, number: float) -> float:
+        """Recount the events so far, whose labels were all the same number, as regression.
 
-        That predicts 0 until it has learned, where a classifier knows no class, and then this number.
+        A regression predicts 0 until it has learned, when a classifier knows no class, and then this number.
 
         Returns
         -------
@@ -189,7 +176,7 @@ class Evaluator:
         m.regression.update_repeated(number, events, events - right)
         m.loss_total = (events - right) * loss
         m.classification = ClassificationMetrics()
-        m.per_label.turn_to_numbers()
+        m.per_label.switch_to_regression()
         return loss
 
     @property
@@ -220,8 +207,8 @@ class Evaluator:
         sign_before = self._task_model.sign()
         result = with_prior(model.run(events, labels, weights, late), prior, model.loss)
         signs = np.where(result.known == result.known[0], sign_before, self._task_model.sign())
-        predicted = _predicted(model, result, signs, prior)
-        chances = _probabilities(model, result)
+        predicted = predicted_classes(model, result, signs, prior)
+        chances = class_probabilities(model, result)
         if self.regret_adapter is not None:
             self.regret_adapter.classes(result, predicted, weights, full)
         self.metrics.add_losses(result.losses)
@@ -237,7 +224,7 @@ class Evaluator:
             predicted,
             chances,
             signs,
-            partial(_predicted_of, model, result, signs),
+            partial(class_for, model, result, signs),
         )
         if not self._task_model.settled and model.classes:
             self.metrics.per_label.add_unsettled(groups, float(model.classes[0]), result.known > 0)
@@ -285,77 +272,3 @@ class Evaluator:
         known, errors = np.zeros(len(labels), np.int64), np.abs(predictions - targets)
         scores = np.column_stack([predictions, spreads])
         return Evaluation(scores, known, losses, errors, prior, None, intervals)
-
-
-def with_prior(
-    result: ClassificationResult, prior: Mapping[int, PriorPrediction], loss: str
-) -> ClassificationResult:
-    """``result`` with earlier predictions of some events in place of the new ones."""
-    if not prior:
-        return result
-    width = max(result.scores.shape[1], *(len(before.scores) for before in prior.values()))
-    scores = joined([(0, result.scores)], len(result.known), width)
-    known, losses = result.known.copy(), result.losses.copy()
-    for t, before in prior.items():
-        scores[t] = joined([(0, np.array([before.scores]))], 1, width)[0]
-        known[t] = before.known
-        if result.targets[t] >= 0:
-            losses[t] = loss_of(loss, scores[t], int(result.targets[t]))
-    return ClassificationResult(scores, known, result.targets, losses, result.shares, result.members)
-
-
-def _predicted(
-    model: BaseClassifier,
-    result: ClassificationResult,
-    signs: Ints,
-    prior: Mapping[int, PriorPrediction],
-) -> Ints:
-    """Index of the predicted class; -1 before any class was known."""
-    if model.threshold is None:
-        return _highest(result)
-    chances, positive = _class_probabilities(result, len(model.classes)), (signs > 0).astype(np.int64)
-    predicted = decide(chances, result.known, model.threshold, result.shares, positive)
-    known = model.classes
-    for t, before in prior.items():
-        # The shares of the classes were different then.
-        said = before.row.get("prediction")
-        predicted[t] = known.index(said) if said in known else -1
-    return predicted
-
-
-def _predicted_of(
-    model: BaseClassifier, result: ClassificationResult, signs: Ints, chances: Floats, t: int
-) -> int:
-    """Index of the class to predict for event t from given probabilities."""
-    if model.threshold is None:
-        return int(chances.argmax())
-    positive = (signs[[t]] > 0).astype(np.int64)
-    [best] = decide(chances[None], result.known[[t]], model.threshold, result.shares[[t]], positive)
-    return int(best)
-
-
-def _highest(result: ClassificationResult) -> Ints:
-    """Index of the class with the highest score; -1 before any class was known."""
-    scores, known = result.scores, result.known
-    if scores.shape[1] == 1:
-        best = ((scores[:, 0] > 0.0) & (known > 1)).astype(np.int64)
-    else:
-        unknown = np.arange(scores.shape[1])[None, :] >= known[:, None]
-        best = np.where(unknown, -np.inf, scores).argmax(axis=1)
-    return np.where(known > 0, best, -1)
-
-
-def _probabilities(model: BaseClassifier, result: ClassificationResult) -> Floats | None:
-    """Probability of each class for each event; only the logistic loss has them."""
-    if model.loss != "logistic" or len(model.classes) < 2:
-        return None
-    return _class_probabilities(result, len(model.classes))
-
-
-def _class_probabilities(result: ClassificationResult, classes: int) -> Floats:
-    """Logistic function or softmax of the scores, 0 for classes that were not known; shape (T, classes)."""
-    scores = finite(result.scores)
-    if scores.shape[1] > 1:
-        unknown = np.arange(scores.shape[1])[None, :] >= result.known[:, None]
-        scores = np.where(unknown & (result.known[:, None] > 0), -np.inf, scores)
-    return probabilities(scores, classes)

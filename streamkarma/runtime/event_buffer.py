@@ -1,4 +1,4 @@
-"""A buffer of events for the next step of the loop, with the labels and other data of each."""
+"""A buffer of events for the next step of the loop, with their labels and other data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamkarma.runtime.pending import PendingEvent, PriorPrediction
 
 
 class WaitingEvent(NamedTuple):
-    """An event that is going to wait for its label.
+    """An event that will wait for its label.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class EventBuffer:
     def append(
         self, given: Any, label: Label | None, taken: RecordFields, at: int, settled: PendingEvent | None
     ) -> None:
-        """Add the label and other data of an event that was encoded."""
+        """Add the label and other data of an encoded event."""
         if taken.full is not None or self.full:
             self.full += [None] * (len(self.labels) - len(self.full))
             self.full.append(taken.full)

@@ -1,4 +1,4 @@
-"""What rows explain: contributions of attributes to the score, and missing attributes worth asking for."""
+"""Explanations in rows: contributions of attributes to the score, and missing attributes worth asking for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Explaining(NamedTuple):
-    """How much rows explain.
+    """The extent of explanations.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def explained_columns(
 ) -> dict[str, Column]:
     """The columns of rows; with several classes they explain the score of the predicted one.
 
-    Prior predictions keep the contributions they had.
+    Prior predictions keep their contributions.
     """
     contributions, constants, missing = [], [], []
     for t, (columns, by_missing) in enumerate(explained):

@@ -19,9 +19,9 @@ from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 from streamkarma.runtime.plan import Plan
 
-#: Seconds as a text, not to be confused with a date of eight digits.
+#: Seconds as a string, not to be confused with a date of eight digits.
 _SECONDS = re.compile(r"(?![0-9]{8}$)[0-9]{1,16}(\.[0-9]*)?")
-#: Maximum length of a complete vector.
+#: Maximum number of values in a complete vector.
 _MOST_NUMBERS = 16384
 
 
@@ -46,7 +46,7 @@ class Fields(NamedTuple):
     weight
         The weight of the event; None for none.
     ignore
-        Left out.
+        Names left out.
     full
         The complete vector, for baselines that need it; None for none.
     time
@@ -62,7 +62,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Fields:
-        """From the state saved with a model.
+        """Restore from the state saved with a model.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Fields(NamedTuple):
     def roles(self, followed: Container[str | None] = ()) -> dict[str, int] | None:
         """The roles of these names for the engine's reader; None if it cannot handle them.
 
-        Names that are ``followed`` are left to the encoder.
+        Names in ``followed`` are left to the encoder.
         """
         given = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
         given += [(name, IGNORED) for name in {*self.ignore, self.timed} if name not in followed]
@@ -96,11 +96,11 @@ class Fields(NamedTuple):
 
     @property
     def nested(self) -> bool:
-        """Whether a name has a dot and may be nested; then records are flattened first."""
+        """Whether a name has a dot and may be nested, so that records must be flattened first."""
         return any("." in name for name in self._names())
 
     def flattened(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A record, flattened; tags are left out under these names, since a label or an id is one value."""
+        """A flattened record, without tags under these names, since a label or an id is a single value."""
         vector = record.get(self.full) if self.full is not None else None
         flat = flatten({name: value for name, value in record.items() if name != self.full}, self.ignore)
         if vector is not None:
@@ -115,9 +115,9 @@ class Fields(NamedTuple):
         return [name for name in names if name is not None]
 
     def extract(self, record: dict[str, Any], followed: Container[str | None] = ()) -> RecordFields:
-        """Remove from a record, and return, what is not an attribute, except for the target.
+        """Remove and return the values of a record that are not attributes, except for the target.
 
-        Names that are ``followed`` stay, for the encoder.
+        Names in ``followed`` stay, for the encoder.
 
         Raises
         ------
@@ -148,7 +148,7 @@ def _vector(value: Any) -> dict[str, float] | None:
 
 
 def seconds_of(time: Any) -> float:
-    """A time in seconds since 1970, from seconds (a number or a text) or ISO 8601 (UTC by default).
+    """A time in seconds since 1970, from seconds (a number or a string) or ISO 8601 (UTC by default).
 
     Raises
     ------
@@ -189,8 +189,8 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
             # A model made in Python has no field names.
             made = kept.get(name)
             old, new = (set(each or ()) if name == "ignore" else {each} - {None} for each in (made, value))
-            # A name that is no longer left out would become an attribute, and a newly left out one may be
-            # one.
+            # A name that is no longer ignored would become an attribute, and a newly ignored one may already
+            # be one.
             if old - new or (new - old) & set(model.vocabulary.attributes):
                 raise UsageError(
                     f"{path} was made with {name} {_listed(old)}, not {_listed(new)}; "
@@ -203,7 +203,7 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
 
 
 def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
-    """UsageError if the target or the weight, which can have one purpose only, has another."""
+    """Raise UsageError if the target or the weight also has another purpose."""
     names = {"id": fields.id, "time": fields.timed, "entity": entity, "full": fields.full}
     for single, more in (("target", {"weight": fields.weight}), ("weight", {})):
         name = getattr(fields, single)
@@ -215,12 +215,12 @@ def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
 
 
 def _check_described(options: Mapping[str, Any], fields: Fields, model: Model) -> None:
-    """UsageError if options describe the values of what is no attribute."""
+    """Raise UsageError if options describe the values of a name that is not an attribute."""
     roles: dict[str | None, str] = dict.fromkeys(fields.ignore, "ignore")
     roles |= {getattr(fields, role): role for role in ("full", "weight", "id", "target")}
     for option in ("kinds", "sentinel"):
         for name in options.get(option) or ():
-            # An entity may be left out, or be the id as well, and its values still be read.
+            # An entity's values are read even if it is ignored as an attribute, or is also the id.
             if name in roles and name not in (model.entity, model.time):
                 described, role = f"--{LEARNING[option].option} {name}=…", f"--{roles[name]} {name}"
                 raise UsageError(f"{described} has no meaning: {role} is no attribute")

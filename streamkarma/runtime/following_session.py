@@ -16,15 +16,15 @@ _PAUSE, _SHARE = 0.5, 0.1
 
 
 class FollowingSession(Session):
-    """The state of a run that scores with a model file, and switches to a new one when the file is replaced.
+    """The state of a run that scores with a model file, and reloads the model when the file is replaced.
 
-    A file counts once it has been read completely, including its digest; until then the previous model is
-    used. A new model brings its own memory of entities.
+    A new file is used once it has been read completely and its digest verified; until then the previous model
+    is used. A new model brings its own memory of entities.
 
     Parameters
     ----------
     plan, path, say
-        As for `Session`; the file must be there.
+        As for `Session`; the file must exist.
 
     Raises
     ------
@@ -35,7 +35,7 @@ class FollowingSession(Session):
     """
 
     def __init__(self, plan: Plan, path: str, say: Callable[[str], None]) -> None:
-        # Taken before the file is read: a change in between is seen at the next check.
+        # Taken before the file is read, so that a change in between is seen at the next check.
         self._seen = _identity(path)
         super().__init__(plan, path, say)
         self._file = path
@@ -45,19 +45,19 @@ class FollowingSession(Session):
         self.resuming = f"scoring with {path}, {self._learned()}"
 
     def refresh(self) -> None:
-        """Switch to the model in the file if it has changed; the file is checked only now and then."""
+        """Switch to the model in the file if it has changed; the file is checked at intervals."""
         began = time.monotonic()
         if began < self._due:
             return
         identity = _identity(self._file)
         if identity is None or identity != self._seen:
-            # A file that cannot be used is read again each time: it may have been incomplete.
+            # An unusable file is read again each time: it may have been incomplete.
             self._seen = identity if self.reload() else None
         now = time.monotonic()
         self._due = now + max(_PAUSE, (now - began) / _SHARE)
 
     def reload(self) -> bool:
-        """Switch to the model in the file if it can be used; returns whether it can."""
+        """Switch to the model in the file if it is usable; returns whether it is."""
         try:
             fresh = Session(self._plan, self._file, self._say)
             self._check_successor(fresh)
@@ -67,12 +67,12 @@ class FollowingSession(Session):
                 self._say(f"{complaint}; still using the previous model, {self._learned()}")
             return False
         self._complaint = None
-        self._go_on_with(fresh)
+        self._continue_with(fresh)
         self._say(f"{self._file} was reloaded, {self._learned()}")
         return True
 
     def _check_successor(self, fresh: Session) -> None:
-        """UsageError if another model cannot replace this one."""
+        """Raise UsageError if another model cannot replace this one."""
         old, new = self._task, fresh.task_model
         if old is not None and not new.settled:
             raise UsageError(f"{self._file} was started anew, and its task is not known yet")
@@ -81,13 +81,13 @@ class FollowingSession(Session):
         if fresh.fields != self.fields:
             raise UsageError(f"{self._file} now has other names of the target, the id or other fields")
 
-    def _go_on_with(self, fresh: Session) -> None:
+    def _continue_with(self, fresh: Session) -> None:
         before, after = self.task_model.model, fresh.task_model.model
         self.kept, self.task_model = fresh.kept, fresh.task_model
         self._task = _settled_task(fresh.task_model)
-        # What was ignored so far was ignored by this run, whatever the new model has ignored in its life.
+        # This run reports only what it ignored itself, not what the new model ignored before.
         self.ignored_before += after.ignored - before.ignored
-        self.loop.go_on_with(self.task_model)
+        self.loop.continue_with(self.task_model)
         names = after.vocabulary.attribute_names
         if any(names.get(number, name) != name for number, name in before.vocabulary.attribute_names.items()):
             self.loop.monitor.forget_attributes()
@@ -97,12 +97,12 @@ class FollowingSession(Session):
 
 
 def _settled_task(task_model: TaskModel) -> str | None:
-    """The task in the file, read before the labels of scored events settle it for this run alone."""
+    """The task in the file, read before the labels of scored events determine it for this run only."""
     return task_model.task if task_model.settled else None
 
 
 def _identity(path: str) -> tuple[int, int, int] | None:
-    """A key for the version of a file, without reading it; None if it does not exist."""
+    """A key that identifies the version of a file without reading it; None if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:

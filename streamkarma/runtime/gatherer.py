@@ -30,11 +30,11 @@ class Gatherer:
     fields
         The names of fields.
     learns, observes
-        Whether to learn events with a label, and those without one.
+        Whether to learn events with a label, and events without one.
     shares
         Whether the events of an entity that share a label count as one.
     pending
-        Where events wait for late labels; None if there are none.
+        The events that wait for late labels; None if there are none.
     flush
         Processes the events in the buffer, and calls ``begin``.
 
@@ -43,9 +43,9 @@ class Gatherer:
     buffer
         The events so far.
     records
-        Those that are taken from.
+        The records being read.
     followed
-        The names of the entity and of the time of an event, if entities are followed.
+        The names of the entity and the time of an event, if entities are followed.
     """
 
     records: Records
@@ -77,7 +77,7 @@ class Gatherer:
 
     @property
     def events(self) -> int:
-        """How many there are."""
+        """The number of events in the buffer."""
         return len(self.buffer.labels)
 
     def take(self, record: dict[str, Any], at: int) -> None:
@@ -97,7 +97,7 @@ class Gatherer:
         self._add(record, given, self._label(record, given), taken, at)
 
     def whole(self, at: int) -> dict[str, Any]:
-        """The attributes of the event that was read last, with the remembered values of its entity."""
+        """The attributes of the event read last, with the remembered values of its entity."""
         record = parse(self.records.values[at])
         if self._nested and not is_flat(record):
             record = self._fields.flattened(record)
@@ -106,7 +106,7 @@ class Gatherer:
         return whole(self._task_model.model, record)
 
     def _addressee(self) -> str:
-        """What a label needs to find its event, in words."""
+        """What a label needs for finding its event, in words."""
         named = {
             "the id of its event": self._fields.id,
             "the entity that it is for": self._task_model.model.entity,
@@ -133,8 +133,8 @@ class Gatherer:
         waiting = self.buffer.waiting
         crowded = len(waiting) >= pending.limit
         if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):
-            # Waiting events are stored before anything is looked up or expires: otherwise the result would
-            # depend on how the records were cut into blocks, which differs in a replay.
+            # Waiting events are stored before anything is looked up or expires. Otherwise the result would
+            # depend on how the records were divided into blocks, which differs in a replay.
             self._flush()
         pending.expire(now)
         if is_missing(given):
@@ -165,13 +165,13 @@ class Gatherer:
             self._add(record, given, self._label(record, given), taken, at)
 
     def _is_label(self, record: dict[str, Any], at: int) -> bool:
-        """Whether one of the ``records`` has nothing but entity, time and metadata."""
+        """Whether one of the ``records`` has only an entity, a time and metadata."""
         beside = () if self.records.metadata is None else self.records.metadata[at]
         own = (name for name in record if name not in self.followed and name not in beside)
         return all(is_missing(record[name]) for name in own)
 
     def _settle_entity(self, entity: str, given: Any, taken: RecordFields, at: int) -> None:
-        """Learn all waiting events of an entity with their label."""
+        """Learn all waiting events of an entity with its label."""
         pending = self._pending
         assert pending is not None
         label, keys = self._label({}, given), pending.keys_of(entity)
@@ -196,13 +196,13 @@ class Gatherer:
         at: int,
         settled: PendingEvent | None = None,
     ) -> None:
-        """Add an event; one that has waited, and was seen by the learner on arrival, stays as it was then."""
+        """Add an event. One that has waited, and was learned on arrival, stays as it was encoded then."""
         events = self.buffer.events
         if settled is not None and settled.encoded is not None:
             events.append(settled.encoded)
         else:
             learned = self._teaches(label, taken.weight)
-            # An event that has waited has the values that its entity had when it arrived.
+            # An event that has waited keeps its entity's values from when it arrived.
             whole = settled is not None
             self._task_model.model.vocabulary.read_dicts([record], [learned], events, whole=whole)
             if self._pending is not None and (gone := events.last_gone):
@@ -210,11 +210,11 @@ class Gatherer:
         self.buffer.append(given, label, taken, at, settled)
 
     def _teaches(self, label: Label | None, weight: float) -> bool:
-        """Whether an event is learned on arrival, with its label or as far as it needs none."""
+        """Whether an event is learned on arrival, with its label, or without one as far as possible."""
         return (self._learns if label is not None else self._observes) and weight > 0.0
 
     def _worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The event that was read last, with the remembered values of its entity, to be learned later."""
+        """The event read last, with the remembered values of its entity, to be learned later."""
         model = self._task_model.model
         kept = model.worth_keeping(record if is_flat(record) else flatten(record))
         return {**model.vocabulary.carried(), **kept}
@@ -238,7 +238,7 @@ class Gatherer:
         return self.check(given)
 
     def check(self, label: Any) -> Label | None:
-        """A new label. It may settle the task, so all earlier events are processed first."""
+        """Check a new label. As it may settle the task, all earlier events are processed first."""
         if is_missing(label):
             return None
         self._flush()
@@ -247,15 +247,15 @@ class Gatherer:
         if self._task_model.model is not before:
             self.followed = _followed(self._task_model.model, self._fields)
             if self._pending is not None:
-                self._pending.begin_anew()
+                self._pending.mark_unobserved()
         self.buffer = EventBuffer()
         return checked
 
 
 def _followed(model: Model, fields: Fields) -> set[str]:
-    """The names that say whose an event is, and when it happened, if entities are followed."""
+    """The names of the entity and the time of an event, if entities are followed."""
     if model.entity is None:
         return set()
-    # The entity may be left out as an attribute, and still identifies the event's owner.
+    # An entity that is ignored as an attribute still identifies the owner of an event.
     model.vocabulary.show_entity(model.entity not in fields.ignore)
     return {model.entity} if model.time is None else {model.entity, model.time}

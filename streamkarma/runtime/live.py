@@ -16,14 +16,14 @@ _POINTS = 240  # maximum length of a history; even, since points are merged in p
 #: Label of the experts' weights.
 MEAN_WEIGHTS = "mean weight of the last 1,000 events"
 
-_MARGIN = 30  # columns of a line's name, value and gaps, without its sparkline and note
+_MARGIN = 30  # width of a line's name, value and gaps, without its sparkline and note
 
 
 class RunStatus(NamedTuple):
     """The status of a run.
 
-    Loss and errors are means so far, experts have the mean weights of a mixture over the last 1,000 events
-    (none of another learner), and the regret is per event, by baseline. ``recent`` has a number of latest
+    Loss and errors are means so far, ``experts`` has the mean weights of a mixture over the last 1,000 events
+    (empty for other learners), and the regret is per event, by baseline. ``recent`` has the number of latest
     labelled events, their mean loss and their mean error.
     """
 
@@ -45,9 +45,9 @@ def sparkline(values: Sequence[float], width: int) -> str:
     Parameters
     ----------
     values
-        What to draw. If all are equal they are drawn low.
+        The values to draw. If all are equal, they are drawn low.
     width
-        Maximum number of characters. More values than that are averaged in as many bins.
+        Maximum number of characters; more values than that are averaged.
     """
     clipped = [max(-_HUGE, min(_HUGE, value)) for value in values]
     n, bins = len(clipped), min(len(clipped), max(width, 0))
@@ -61,7 +61,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
 class Live:
     """A table on a terminal, which must be cleared before anything else is printed.
 
-    It stands right above the cursor. Once the terminal cannot be written to, it is left alone.
+    It is drawn just above the cursor. Once a write to the terminal has failed, nothing more is drawn.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Live:
     def __init__(self, stream: TextIO, columns: Callable[[], int]) -> None:
         self._stream = stream
         self._columns = columns
-        # Blocks that are written as escapes would be longer than the line they are in.
+        # Blocks written as escapes would make the line too long.
         self._has_blocks = b"?" not in _BLOCKS.encode(stream.encoding or "utf-8", "replace")
         self._open = True
         self._height = 0  # lines of the table on the screen
@@ -85,7 +85,7 @@ class Live:
 
     @classmethod
     def of(cls, stream: TextIO | None, columns: Callable[[], int] | None = None) -> Live | None:
-        """Create one for a stream; None if that is not a terminal that can move its cursor."""
+        """Create one for a stream; None unless it is a terminal that can move its cursor."""
         with suppress(OSError, ValueError):
             if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb":
                 return cls(stream, columns or (lambda: _columns_of(stream)))
@@ -96,7 +96,7 @@ class Live:
         return self._open and (not self._height or now - self._drawn >= _PAUSE)
 
     def show(self, status: RunStatus, now: float) -> None:
-        """Draw the table anew, unless that was done less than a fifth of a second before ``now``."""
+        """Redraw the table, unless that was done less than a fifth of a second before ``now``."""
         if self.due(now):
             self._draw(status, now)
         elif self._open:
@@ -125,7 +125,7 @@ class Live:
         # Some terminals wrap a line as soon as its last column is filled.
         width = max(self._columns() - 1, 0)
         lines = [line[:width].rstrip() for line in self._lines(status, self._rate(status, now), width)]
-        # The old table is erased line by line: erasing all of it first would flicker.
+        # The old table is erased line by line, because erasing all of it first would flicker.
         self._write("\r" + "\x1b[A" * self._height + "\x1b[K\n".join(lines) + "\x1b[J\n")
         self._height = len(lines)
 
@@ -154,8 +154,8 @@ class Live:
         return lines
 
     def _rate(self, status: RunStatus, now: float) -> float:
-        # Every drawing leaves a mark. The rate is that since the newest mark of _WINDOW seconds ago
-        # or before, or else the first one; at the first one, it is the rate since the start.
+        # Every drawing leaves a mark. The rate is measured since the newest mark that is at least _WINDOW
+        # seconds old, or else since the first one; at the first one, since the start.
         self._marks.append((now, status.events))
         while len(self._marks) > 1 and self._marks[1][0] <= now - _WINDOW:
             self._marks.popleft()
@@ -169,16 +169,16 @@ class Live:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
-            self._open = False  # the run is worth more than its display
+            self._open = False  # the run must not fail because of its display
 
 
 class _History:
-    """Values over time. When there are too many points, each two become their mean."""
+    """Values over time. When there are too many points, pairs are replaced by their mean."""
 
     def __init__(self) -> None:
         self.points: list[float] = []
-        self._stride = 1  # values in a point
-        self._count, self._mean = 0, 0.0  # those of the next one
+        self._stride = 1  # values per point
+        self._count, self._mean = 0, 0.0  # of the next point
 
     def add(self, value: float) -> None:
         self._count += 1
@@ -192,7 +192,7 @@ class _History:
 
 
 def _mean(values: Sequence[float]) -> float:
-    # That of equal values is exact; a rounded sum would show as noise on a flat line.
+    # The mean of equal values is exact; a rounded sum would show as noise on a flat line.
     mean = 0.0
     for n, value in enumerate(values, 1):
         mean += (value - mean) / n
@@ -223,7 +223,7 @@ def _regret(regret: dict[str, float]) -> str:
 
 
 def _columns_of(stream: TextIO) -> int:
-    # Not shutil's function: it asks about standard output, which may be a file.
+    # shutil's function would ask about standard output, which may be a file.
     with suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).columns or 80
     return 80

@@ -1,4 +1,4 @@
-"""The test-then-learn loop over records of JSON."""
+"""The test-then-learn loop over JSON records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST_REASON = 500
 
 
 class Loop:
-    """Turns records into predictions, learning as it goes.
+    """Predicts and learns records.
 
     Parameters
     ----------
@@ -46,28 +46,28 @@ class Loop:
     learn
         Whether to learn from labels, or only to compare with them.
     unlabelled
-        Whether to learn what needs no label from events without one, if ``learn``.
+        With ``learn``: whether to learn from events without a label what needs none.
     output
         Receives rows and dead letters.
     fail
-        Stop at the first record that cannot be used.
+        Whether to stop at the first record that cannot be used.
     first
         The number of the first event, from 1.
     pending
-        Where events wait for late labels; None if there are none.
+        The events that wait for late labels; None if there are none.
     regret_adapter
         Passes results on to the regret tracker; None for no tracker.
     read_ahead
-        Read in another thread while this one learns.
+        Whether to read in another thread while this one learns.
     share_label
         Whether the events of an entity that share a label count as one.
     recent, drift
         As in ``Monitor``.
     explaining
-        What rows explain, or None; events are then processed one by one, since each is explained by the model
+        What rows explain, or None. Events are then processed one by one, since each is explained by the model
         that predicts it.
     window
-        Number of latest events kept.
+        Number of latest events to keep.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class Loop:
         )
         self._gatherer.begin(self._next)
 
-    def go_on_with(self, task_model: TaskModel) -> None:
+    def continue_with(self, task_model: TaskModel) -> None:
         """Use another model of the same task from now on; counts and metrics continue."""
-        self.evaluator.go_on_with(task_model)
+        self.evaluator.continue_with(task_model)
         self._use(task_model)
 
     def number_from(self, number: int) -> None:
@@ -162,8 +162,9 @@ class Loop:
         return (p.matched, p.unmatched, p.expired) if p is not None else (0, 0, 0)
 
     def feed(self, records: Records, begin: int = 0, most: int = sys.maxsize) -> int:
-        """Process records from an index on, up to a number of events; returns the index after the last one.
-        If a bad record is to stop the run, ``failure`` is set, and the records before it are learned.
+        """Process up to ``most`` events, starting at an index; returns the index after the last record.
+
+        If a bad record stops the run, ``failure`` is set, and the records before it are learned.
         """
         self._records = self._gatherer.records = records
         if self.first_records is None:
@@ -186,8 +187,9 @@ class Loop:
         return at
 
     def _read(self, reading: Reading, at: int, most: int) -> int:
-        """Read records from an index on with the engine, and process them; returns the index of the next one.
-        If a bad record is to stop the run, it is that one.
+        """Read records from an index on with the engine, and process them; returns the next index.
+
+        If a bad record stops the run, its index is returned.
         """
         with closing(reading.parts(self._records, at, most)) as parts:
             for read in parts:
@@ -214,7 +216,7 @@ class Loop:
         return at + 1
 
     def _take_one(self, at: int) -> int:
-        """Add one record of any kind, or set it aside; returns as ``_read``."""
+        """Add one record of any kind, or reject it; returns the same as ``_read``."""
         value = self._records.values[at]
         try:
             if reason := self._records.refused.get(at):
@@ -227,12 +229,12 @@ class Loop:
         return at if self.failure is not None else at + 1
 
     def _flush(self) -> None:
-        """Process what has been gathered."""
+        """Process the gathered events."""
         if self._gatherer.events:
             self._run(self._gatherer.buffer.batch())
 
     def _run(self, batch: EventBatch) -> None:
-        """Predict and learn events, and hand out the rows."""
+        """Predict and learn events, and output the rows."""
         there = labelled(batch.labels)
         weights = self._weights(batch, there)
         events = len(batch.labels)
@@ -243,7 +245,7 @@ class Loop:
         if self.latest.maxlen:
             self.latest.extend(map(self._gatherer.whole, batch.at))
         if self.task_model.predicts_numbers and self.evaluator.has_counted_classes:
-            self._turn_to_numbers()
+            self._switch_to_regression()
         evaluation = self.evaluator.run(
             batch.events, batch.labels, weights, batch.prior, batch.full, late, batch.groups
         )
@@ -271,14 +273,15 @@ class Loop:
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
 
-    def _turn_to_numbers(self) -> None:
-        """Count the events so far, which had one number for a label, as the regression they are for."""
+    def _switch_to_regression(self) -> None:
+        """Recount the events so far, whose labels were all the same number, as regression."""
         model, number = self.task_model.model, self.task_model.repeated
         alike = model.coverage is None and not self.counters.zero_weight
         if number is not None and alike and (model.scale or number == 0.0):
-            self.monitor.recent.turn_to_numbers(abs(number), self.evaluator.turn_to_numbers(number))
+            self.monitor.recent.switch_to_regression(abs(number), self.evaluator.switch_to_regression(number))
         else:
-            # Labels that teach nothing are not kept, and without a scale the number is learned step by step.
+            # Labels are not kept if nothing is learned from them, and without a scale the number is learned
+            # gradually.
             self.evaluator.metrics = RunningMetrics()
             self.monitor.recent.clear()
             self.task_model.announce(f"loss and metrics are of the events from {self._next:,} on")

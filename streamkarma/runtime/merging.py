@@ -78,28 +78,28 @@ def _left_behind(path: str, model: Model, kept: dict[str, Any], arrays: Arrays) 
 
 
 def _check_different(paths: Sequence[str]) -> None:
-    """UsageError if two paths are the same file, also through links."""
+    """Raise UsageError if two paths are the same file, also through links."""
     for one, other in combinations(paths, 2):
         if os.path.samefile(one, other):
             raise UsageError(f"{one} and {other} are the same file, which would count twice")
 
 
 def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:
-    """What the command line saves with a merged model: task, fields, and the number of events.
+    """The run state to save with a merged model: task, fields, and the number of events.
 
     Parameters
     ----------
     names
-        Of the models, for messages.
+        Names of the models, for messages.
     runs
-        What was saved with each of them; empty for a model saved from Python.
+        The state saved with each of them; empty for a model saved from Python.
     base
-        What was saved with the model they were trained from.
+        The state saved with the model they were trained from.
 
     Raises
     ------
     UsageError
-        If they contradict each other.
+        If the states contradict each other.
     """
     known = [(name, run) for name, run in zip(names, runs, strict=True) if run]
     if not known:
@@ -125,13 +125,13 @@ def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict
     events = before + sum(run.get("events", 0) - before for _, run in known)
     return {
         **{part: first[part] for part in _ALIKE if part in first},
-        # If only some name the positive class, the order of the models must not matter.
+        # The order of the models must not matter if only some of them name the positive class.
         "task": max(settled or [first["task"]], key=lambda task: task["positive"] is not None),
         "events": events,
     }
 
 
 def _settled(run: dict[str, Any], choice: str) -> str | None:
-    """The task or the positive class of a run; None while it is open."""
+    """The task or the positive class of a run; None while undetermined."""
     task = run["task"]
     return task[choice] if choice == "positive" or task["settled"] else None

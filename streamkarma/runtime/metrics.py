@@ -21,17 +21,17 @@ SCORE_BINS = 1 << 14
 
 
 class ClassificationMetrics:
-    """Errors, recalls, log loss and rankings of a run; those that are not finite are left out.
+    """Error rate, recall, log loss and ranking metrics of a run; those that are not finite are left out.
 
-    An event before the first known class, so without a prediction, is an error. The
-    log loss is over the events whose class had been seen before; AUC and average precision
-    are those of binary scores, both classes known, and exact but for ties: scores that fall
-    into the same of SCORE_BINS bins count as equal. No metric is weighted.
+    An event before the first known class has no prediction and counts as an error. The log loss covers the
+    events whose class had been seen before. AUC and average precision cover binary scores while both classes
+    are known; they are exact except for ties: scores in the same of SCORE_BINS bins count as equal. No metric
+    is weighted.
 
     Attributes
     ----------
     positive
-        The index of the positive class of two, whose F1 is given; None if that is not known.
+        The index of the positive class of two, whose F1 is reported; None if unknown.
     """
 
     def __init__(self) -> None:
@@ -45,14 +45,14 @@ class ClassificationMetrics:
         self._scores = np.zeros((2, SCORE_BINS), np.int64)
 
     def update(self, targets: Ints, predicted: Ints) -> None:
-        """Count labelled events: index of the label and of the predicted class."""
+        """Count labelled events, by the indices of the label and the predicted class."""
         size = max(len(self._events), int(targets.max(initial=0)) + 1)
         self._events = _add(self._events, np.bincount(targets, minlength=size))
         self._right = _add(self._right, np.bincount(targets[targets == predicted], minlength=size))
         self._predicted = _add(self._predicted, np.bincount(predicted[predicted >= 0], minlength=size))
 
     def relabel(self, places: Sequence[int]) -> None:
-        """Continue with classes that have other indices: ``places`` has the new one of each."""
+        """Continue with other class indices: ``places`` has the new index of each class."""
         counted = (self._events, self._right, self._predicted)
         size = max(*map(len, counted), *(place + 1 for place in places))
         order = [*places, *(place for place in range(size) if place not in set(places))]
@@ -65,11 +65,11 @@ class ClassificationMetrics:
             self.positive = order[self.positive]
 
     def counts(self) -> tuple[int, int]:
-        """How many events were counted, and for how many of them the prediction was right."""
+        """The number of events, and of correct predictions."""
         return int(self._events.sum()) + self._strangers, int(self._right.sum())
 
     def update_strangers(self, events: int) -> None:
-        """Count events whose label is not a class of the model: errors without a recall."""
+        """Count events whose label is not a class of the model: errors that are part of no recall."""
         self._strangers += events
 
     def update_log_loss(self, chances: Floats) -> None:
@@ -112,7 +112,7 @@ class ClassificationMetrics:
         self.positive = positive if positive >= 0 else self.positive
 
     def result(self) -> dict[str, float]:
-        """The metrics; those of no events are left out."""
+        """The metrics, without those that cover no events."""
         total, right = self.counts()
         if not total:
             return {}
@@ -123,14 +123,14 @@ class ClassificationMetrics:
         if self.positive is not None and (f1 := self._f1(self.positive)) is not None:
             result["f1"] = f1
         if not self._events[2:].any():
-            # Once there is a third class, they would be those of the first events alone.
+            # Once there is a third class, they would cover only the first events.
             result |= self._rankings()
         if self._log_events:
             result["log_loss"] = self._log_loss / self._log_events
         return _finite(result)
 
     def _f1(self, index: int) -> float | None:
-        """Harmonic mean of recall and precision of a class; None if it neither was nor was predicted."""
+        """Harmonic mean of recall and precision of a class; None if it never occurred nor was predicted."""
         counted = int(self._events[index] + self._predicted[index])
         return 2 * int(self._right[index]) / counted if counted else None
 
@@ -151,7 +151,7 @@ class ClassificationMetrics:
 
 
 class RegressionMetrics:
-    """Errors of a run on numbers."""
+    """Regression metrics of a run."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -170,7 +170,7 @@ class RegressionMetrics:
         self._add(len(targets), float(np.abs(errors).sum()), float((errors * errors).sum()), mean, spread)
 
     def update_repeated(self, target: float, events: int, wrong: int) -> None:
-        """Count events with one target, for which the prediction was 0 where it was wrong."""
+        """Count events with the same target, for which all wrong predictions were 0."""
         if events:
             self._add(events, wrong * abs(target), wrong * target**2, target, 0.0)
 
@@ -189,14 +189,14 @@ class RegressionMetrics:
     def _add(self, count: int, absolute: float, squared: float, mean: float, spread: float) -> None:
         self._absolute += absolute
         self._squared += squared
-        # Two sets of numbers have the spread of each and of their means.
+        # The total variation is that of each set plus that between their means.
         away, total = mean - self._mean, self._count + count
         self._spread += spread + away**2 * self._count * count / total
         self._mean += away * count / total
         self._count = total
 
     def result(self) -> dict[str, float]:
-        """The metrics that are finite; r2 only where targets differed."""
+        """The finite metrics; r2 only if targets differed."""
         if not self._count:
             return {}
         result = {
@@ -209,7 +209,7 @@ class RegressionMetrics:
 
 
 def _finite(metrics: dict[str, float]) -> dict[str, float]:
-    """Those that are finite; after an overflow the others are meaningless."""
+    """The finite metrics; the others are meaningless after an overflow."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 

@@ -12,8 +12,7 @@ from streamkarma.events.flatten import flatten
 from streamkarma.printable import printable
 from streamkarma.runtime.loop import Loop
 
-#: Number of first records searched for a hint, the number of names to stop at, and the maximum length of a
-#: record.
+#: Number of first records searched for a hint, and the maximum length of a name shown.
 _FIRST, _LONGEST_NAME = 100, 60
 #: Number of names shown if none is similar.
 _NAMES = 8
@@ -27,9 +26,9 @@ def unmatched(loop: Loop) -> str | None:
 
 
 def useless(loop: Loop, target: str, whole: bool) -> str | None:
-    """Why a whole run was useless, if it was: probably a wrong option or an empty pipe.
+    """Why a run was useless, if it was; probably a wrong option or an empty pipe.
 
-    ``whole`` says whether the input was read from begin to end, so that no record means an empty input.
+    ``whole`` says whether the input was read from beginning to end, so that no records mean an empty input.
     """
     c = loop.counters
     if whole and not (c.events or c.rejected):

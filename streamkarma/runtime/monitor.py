@@ -1,4 +1,4 @@
-"""Figures over the latest events of a run, and changes."""
+"""Metrics over the latest events of a run, and drift."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.recent import Recent
 from streamkarma.runtime.task import TaskModel
 
-#: Instead of a name.
+#: Shown instead of a name.
 GIVEN_UP = "an evicted attribute"
 
 
@@ -37,28 +37,28 @@ class Monitor:
         self._last_observed = -APART
 
     def add(self, events: Encoded, evaluation: Evaluation, first: int) -> None:
-        """Add events in turn; ``first`` is the number of the first of them."""
+        """Add events in order; ``first`` is the number of the first of them."""
         labelled = ~np.isnan(evaluation.errors)
         errors = evaluation.errors[labelled]
         self.recent.add(evaluation.losses[labelled], errors)
         if self._errors is None or self._observed is None:
             return
         if evaluation.classes is None:
-            # Relative to the usual deviation of the target: numbers between 0 and 1.
+            # Relative to the standard deviation of the target, and mapped to between 0 and 1.
             errors = errors / (errors + evaluation.scores[labelled, 1])
         found = self._errors.add(errors, first + np.flatnonzero(labelled))
         found += self._observed.add(events, first)
         self.drifts += sorted(found, key=lambda drift: drift.event)
 
     def forget_attributes(self) -> None:
-        """Start monitoring attributes anew: from now on their numbers mean others."""
+        """Restart the monitoring of attributes, whose indices have changed."""
         if self._observed is not None:
             self._observed = ObservedDrift()
 
     def announce(self, task_model: TaskModel) -> None:
-        """Announce the changes that were found since the last call.
+        """Announce the changes found since the last call.
 
-        Where attributes change together, the first of them is named.
+        If several attributes change together, only the first is named.
         """
         new, self._said = self.drifts[self._said :], len(self.drifts)
         for drift in new:
@@ -69,11 +69,11 @@ class Monitor:
             task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
 
     def observed_shares(self, most: int) -> dict[int, float]:
-        """The share of the events since its last change that have each of the attributes known first."""
+        """For each of the first attributes, the share of events since its last change that observe it."""
         return {} if self._observed is None else self._observed.shares(most)
 
     def result(self, task_model: TaskModel) -> dict[str, Any]:
-        """Means over the latest events, and the events at which changes were found, as JSON."""
+        """Means over the latest events, and the events at which changes were detected, as JSON."""
         result: dict[str, Any] = {}
         if (means := self.recent.means()) is not None:
             error = "mae" if task_model.predicts_numbers else "error_rate"
@@ -90,7 +90,7 @@ class Monitor:
 
 
 def in_words(drift: Drift, names: dict[int, object]) -> str:
-    """One line for the user."""
+    """A line for the user."""
     if drift.attribute is None:
         risen = f"errors have risen from {drift.before:.4f} to {drift.after:.4f}"
         return f"drift: {risen}, seen at event {drift.event:,}"

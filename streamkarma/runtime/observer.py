@@ -13,17 +13,17 @@ class Observer:
     """Callbacks of a run, called in its thread; the base class does nothing."""
 
     def begin(self, say: Callable[[str], None]) -> None:
-        """The run begins; ``say`` takes a line for the user."""
+        """The run begins; ``say`` prints a line for the user."""
 
     def watch(self, output: Output) -> Output:
         """The output of a loop, wrapped so that it can be observed."""
         return output
 
-    def turned(self, session: Session, reader: Reader) -> None:
-        """A part of the stream was learned, or there is no input at the moment."""
+    def progressed(self, session: Session, reader: Reader) -> None:
+        """A part of the stream was learned, or there is currently no input."""
 
     def saved(self, path: str | None, seconds: float) -> None:
-        """The model was written, in ``seconds``; without a path, to where models are shared."""
+        """The model was written, in ``seconds``; without a path, to the store of shared models."""
 
     def failed(self) -> None:
-        """An attempt to read the source has failed, and there will be another."""
+        """An attempt to read the source has failed and will be repeated."""

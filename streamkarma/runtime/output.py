@@ -14,7 +14,7 @@ from streamkarma.runtime.monitor import Monitor
 class Counters(NamedTuple):
     """Counts of the records of a run; events of weight 0 have a label that is not learned.
 
-    ``unlabelled_learned`` events have no label but were learned as far as they need none.
+    ``unlabelled_learned`` counts events without a label that were still partly learned.
     """
 
     events: int = 0
@@ -41,11 +41,11 @@ class Output(NamedTuple):
     Attributes
     ----------
     predictions
-        Called with rows, and the index of each one's record among those fed; None for none.
+        Called with rows, and the index of each row's record among those fed; None for none.
     dead_letters
         Called with each rejected record; None for none.
     wants_rows
-        Whether the rows of the next events, so many, are wanted; otherwise they are not made.
+        Whether the rows of the given number of next events are wanted; otherwise they are not built.
     """
 
     predictions: Callable[[Rows, Sequence[int]], None] | None = None
@@ -56,8 +56,8 @@ class Output(NamedTuple):
 def both(sink: Sink | None, files: Output, failed: Callable[[], bool]) -> Output:
     """Writes to a connector's sink and to files; to the sink first, because the reader of a file may be gone.
 
-    ``failed`` returns whether the last rejected record stops the run. Then it will be read again, so it is
-    not yet a dead letter for a sink that commits what is read.
+    ``failed`` returns whether the last rejected record stops the run. It will then be read again, so it is
+    not yet a dead letter for a sink that commits offsets.
     """
     if sink is None:
         return files

@@ -1,4 +1,4 @@
-"""Compression of models: what one shares with its base model is left out, above all names."""
+"""Compression of models relative to a base model, with which they share above all names."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import zstandard
 
 from streamkarma.errors import ModelFileError
 
-#: A model of 3 MB takes some hundredths of a second, and is a fifth as long afterwards. Level 3 takes longer
-#: for 4 % less.
+#: A model of 3 MB takes some hundredths of a second and shrinks to a fifth. Level 3 takes longer and saves 4
+#: % more.
 _LEVEL = 1
-#: Bounds of the logarithms of how far the packer looks back, and of how many places it remembers there.
+#: Bounds of the compressor's window and hash table, as logarithms.
 _WINDOW, _PLACES = (10, 27), (14, 20)
-#: So much is unpacked at a time, so that no more memory is taken than there is content.
+#: Bytes unpacked at a time, so that a wrong length cannot allocate more memory than there is content.
 _PIECE = 1 << 20
 
 
 class Packing:
-    """Packs models that went on from the same base.
+    """Packs models that were trained from the same base.
 
     Parameters
     ----------
     base
         The bytes of the base.
     most
-        Maximum length of contents, in bytes.
+        Maximum length of a model, in bytes.
     """
 
     def __init__(self, base: bytes, most: int = 1 << 30) -> None:
@@ -34,10 +34,11 @@ class Packing:
         self._words = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 
     def pack(self, content: bytes) -> bytes:
-        """A model's bytes, packed."""
+        """Compress a model."""
         parameters = zstandard.ZstdCompressionParameters.from_level(
             _LEVEL,
-            # The whole base is to be within reach from the content's end, and to be known in detail.
+            # The window must reach from the end of the content to the whole base, and the table index it
+            # finely.
             window_log=_bits(len(content) + len(self._base), *_WINDOW),
             hash_log=_bits(len(self._base) // 4, *_PLACES),
         )
@@ -45,12 +46,12 @@ class Packing:
         return compressor.compress(content)
 
     def unpack(self, packed: bytes, name: str) -> bytes:
-        """The bytes of the model that was packed; ``name`` is what it is called in messages.
+        """Decompress a model; ``name`` is its name in messages.
 
         Raises
         ------
         ModelFileError
-            If it was not packed with this base, is longer than it may be, or is something else.
+            If it was not packed with this base, is too long, or is not a model.
         """
         pieces, length = [], 0
         decompressor = zstandard.ZstdDecompressor(dict_data=self._words)
@@ -69,5 +70,5 @@ class Packing:
 
 
 def _bits(size: int, least: int, most: int) -> int:
-    """How many bits a number up to a size has, within bounds."""
+    """The number of bits of ``size``, within bounds."""
     return min(max(size.bit_length(), least), most)

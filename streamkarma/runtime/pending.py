@@ -14,25 +14,24 @@ from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import Label
 
-#: What waits, in a model file; in its header would be room for less. Models that were written before have
-#: it there, under the same names.
+#: Names of the waiting events and labels in a model file. They are arrays because the header has little room;
+#: older models have them in the header, under the same names.
 _EVENTS, _LABELS = "events", "labels"
-#: The events that wait as the learner saw them.
+#: The waiting events as the learner saw them.
 _ARRAYS = tuple(f"pending.{name}" for name in ("starts", "attributes", "coordinates", "values", "raw"))
 
 
 class PriorPrediction(NamedTuple):
-    """The prediction for an event when it came; its loss is later measured on this.
+    """The prediction for an event when it arrived, on which its loss is later measured.
 
     Attributes
     ----------
     row
         The output row, without number, id and label.
     scores
-        Classification: the raw scores. Regression: the prediction, and one standard deviation of the
-        target.
+        Classification: the raw scores. Regression: the prediction, and the standard deviation of the target.
     known
-        Classification: number of classes known then. Regression: 0.
+        Classification: the number of classes known then. Regression: 0.
     """
 
     row: dict[str, Any]
@@ -52,13 +51,13 @@ class PendingEvent(NamedTuple):
     number
         Its number in the stream.
     record
-        Its attributes, where it is learned as a whole with its label.
+        Its attributes, if it is learned entirely with its label.
     encoded
-        The event as the learner saw it when it came, where it taught then what needs no label; else None.
+        The event as the learner saw it on arrival, if it was then learned without its label; else None.
     observed
-        Whether the learner that there is now has seen it then.
+        Whether it was the current learner that learned it on arrival.
     entity
-        Whose event it is; None if that is not known.
+        Its entity; None if unknown.
     """
 
     weight: float
@@ -73,22 +72,21 @@ class PendingEvent(NamedTuple):
 class Pending:
     """A bounded store of events and labels, by the JSON of their ids.
 
-    Both wait in order of arrival, and the oldest leave when a bound is exceeded: an event is then *expired*,
-    a label *unmatched*. If an id comes again, the earlier event expires and the newer one waits. An event
-    that expires teaches nothing more.
+    When a bound is exceeded, the oldest leave: an event is then *expired*, a label *unmatched*. If an id
+    occurs again, the earlier event expires and the newer one waits. An expired event is not learned.
 
     Parameters
     ----------
     limit
-        Maximum number of events, and of labels, that wait at once.
+        Maximum number of waiting events, and of waiting labels.
     seconds
-        Longest wait, or None for no limit. Time is that of the records, so replaying a stream gives the
-        same result.
+        Longest wait, or None for no limit. Time is taken from the records, so that replaying a stream gives
+        the same result.
 
     Attributes
     ----------
     clock
-        The latest time of any record, or that of the last one, see ``turn_to``.
+        The latest time of any record, or the time of the last one, see ``turn_to``.
 
     Examples
     --------
@@ -104,7 +102,7 @@ class Pending:
         self.limit = limit
         self.seconds = seconds
         self.clock = 0.0
-        #: Labels matched to their events, labels without an event, and events that left without a label.
+        #: Labels matched to their events, labels without an event, and events dropped without a label.
         self.matched = self.unmatched = self.expired = 0
         self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
@@ -112,14 +110,14 @@ class Pending:
         self._keys_of: dict[str, dict[bytes, None]] = {}
 
     def make_room(self, key: bytes, others: int = 0) -> None:
-        """Drop the events that give way to one of this id and so many others."""
+        """Make room for an event with this id and ``others`` more, dropping the oldest."""
         self.expired += key in self._events
         self._remove(key)
         while self._events and len(self._events) + others >= self.limit:
             self._drop_oldest()
 
     def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
-        """Keep an event, for which there is room, until its label comes."""
+        """Keep an event, for which there is room, until its label arrives."""
         self._events[key] = (time, event)
         if event.entity is not None:
             self._keys_of.setdefault(event.entity, {})[key] = None
@@ -141,42 +139,42 @@ class Pending:
         return list(self._keys_of.get(entity, ()))
 
     def forget(self, coordinates: list[int]) -> None:
-        """Drop from all events what the encoder has given up."""
+        """Drop evicted coordinates from all events."""
         for _, event in self._events.values():
             if event.encoded is not None:
                 event.encoded.forget(coordinates)
 
-    def begin_anew(self) -> None:
-        """Have no event be known to a learner that has just begun."""
+    def mark_unobserved(self) -> None:
+        """Note that a new learner has not seen any of the events."""
         for key, (time, event) in self._events.items():
             self._events[key] = time, event._replace(observed=False)
 
     def event_of(self, key: bytes) -> PendingEvent | None:
-        """The event of this id, which stays until ``settle``."""
+        """The event with this id, which stays until ``settle``."""
         found = self._events.get(key)
         return found[1] if found else None
 
     def settle(self, key: bytes) -> None:
-        """Remove an event whose label has come."""
+        """Remove an event whose label has arrived."""
         self._remove(key)
         self.matched += 1
 
     def keep_label(self, key: bytes, label: Label, time: float) -> None:
-        """Keep a label until its event comes."""
+        """Keep a label until its event arrives."""
         self.unmatched += self._labels.pop(key, None) is not None
         self._labels[key] = (time, label)
-        # There may be several: a model can be resumed with a lower limit.
+        # There may be several to drop: a model can be resumed with a lower limit.
         while len(self._labels) > self.limit:
             self._labels.popitem(last=False)
             self.unmatched += 1
 
     def label_of(self, key: bytes) -> Label | None:
-        """The label of this id that came before its event, which stays until ``settle_label``."""
+        """The label with this id that arrived before its event; it stays until ``settle_label``."""
         found = self._labels.get(key)
         return found[1] if found else None
 
     def settle_label(self, key: bytes) -> None:
-        """Remove a label whose event has come."""
+        """Remove a label whose event has arrived."""
         del self._labels[key]
         self.matched += 1
 
@@ -187,13 +185,13 @@ class Pending:
         return self.clock
 
     def turn_to(self, time: float | None) -> float:
-        """Set the clock to a record's time, if it has one, be it earlier: one that is wrong does not last."""
+        """Set the clock to a record's time, even if earlier, so that a wrong time has no lasting effect."""
         if time is not None:
             self.clock = time
         return self.clock
 
     def expire(self, now: float) -> None:
-        """Drop what has waited too long."""
+        """Drop events and labels that have waited too long."""
         if self.seconds is None:
             return
         oldest = now - self.seconds
@@ -204,7 +202,7 @@ class Pending:
             self.unmatched += 1
 
     def summary(self) -> dict[str, int]:
-        """Counts of events and labels; labels that still wait count as unmatched."""
+        """Counts of events and labels; waiting labels count as unmatched."""
         return {
             "matched": self.matched,
             "unmatched": self.unmatched + len(self._labels),
@@ -213,7 +211,7 @@ class Pending:
         }
 
     def sizes(self) -> dict[str, int]:
-        """Numbers of events and labels that wait."""
+        """Numbers of waiting events and labels."""
         return {"events": len(self._events), "labels": len(self._labels)}
 
     def state(self) -> dict[str, Any]:
@@ -221,7 +219,7 @@ class Pending:
         return {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
 
     def arrays(self) -> Arrays:
-        """Everything that waits, and the events as the learner saw them."""
+        """The waiting events and labels, and the events as the learner saw them."""
         events = (
             [key.decode(), time, e.weight, e.number, e.record, e.encoded is not None, e.observed,
              e.prior.row, _finite(e.prior.scores), e.prior.known, e.entity]
@@ -251,7 +249,7 @@ class Pending:
         pending = cls(natural(state["limit"]), seconds)
         pending.clock = finite(state["clock"])
         classes = len(model.classes) if isinstance(model, BaseClassifier) else 0
-        # Two classes have one score; a regression has a prediction and a deviation.
+        # Two classes have one score; a regression has a prediction and a standard deviation.
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
         encoder = model.vocabulary
         bounds = encoder.attribute_count, encoder.coordinate_count
@@ -280,11 +278,11 @@ class Pending:
 
 
 def _waiting(name: str, state: dict[str, Any], arrays: Arrays) -> Iterable[Any]:
-    """What waits, from a model file."""
+    """The waiting events or labels in a model file."""
     found: Iterable[Any] = state[name] if name in state else from_json_lines(arrays[f"pending.{name}"])
     return found
 
 
 def _finite(scores: list[float]) -> list[float | None]:
-    """Numbers as JSON has them."""
+    """Numbers for JSON, with None for those that are not finite."""
     return [s if math.isfinite(s) else None for s in scores]

@@ -1,4 +1,4 @@
-"""Metrics that count a label once, however many events it is the label of."""
+"""Metrics that count each label once, even if several events share it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Ints = NDArray[np.int64]
 
 
 class PerLabel:
-    """Of the events that one label teaches: the last prediction before the label, and the mean of all.
+    """Metrics of two predictions for the events that share a label: the last before it, and the mean of all.
 
     Attributes
     ----------
     labels
-        How many labels were counted.
+        The number of labels counted.
     """
 
     def __init__(self) -> None:
@@ -39,21 +39,21 @@ class PerLabel:
         signs: Ints,
         decide: Callable[[Floats, int], int],
     ) -> None:
-        """Count labels of classes.
+        """Count labels that are classes.
 
         Parameters
         ----------
         groups
             The positions of the events of each label, in order of arrival.
         targets, known, predicted
-            Shape (T,): index of the label; how many classes there were when the event came; index of the one
-            that was predicted.
+            Shape (T,): index of the label; the number of classes known when the event arrived; index of the
+            predicted class.
         chances
-            Shape (T, classes): their probabilities then; None if there are none.
+            Shape (T, classes): the predicted probabilities; None if there are none.
         signs
             Shape (T,): +1 if the second of two classes is the positive one, else -1.
         decide
-            The index of the class to predict by some probabilities for the event at a position.
+            Maps probabilities and the position of an event to the index of the class to predict.
         """
         last, mean = self._classes["last"], self._classes["mean"]
         for group in groups:
@@ -67,7 +67,7 @@ class PerLabel:
                 mean.update_strangers(1)
                 continue
             if chances is None or not target < known[group].min() or known[group].min() < 2:
-                # There are no probabilities of it to average.
+                # There are no probabilities to average.
                 mean.update(np.array([target]), np.array([_most_frequent(predicted[group].tolist())]))
                 continue
             average = chances[group].mean(axis=0)
@@ -85,21 +85,22 @@ class PerLabel:
         self._add_numbers(groups, targets, predictions)
 
     def add_unsettled(self, groups: Sequence[range], number: float, learned: NDArray[np.bool_]) -> None:
-        """Have labels that are counted as a class ready as numbers, for ``turn_to_numbers``.
+        """Prepare labels that are counted as a class for ``switch_to_regression``.
 
         Parameters
         ----------
         groups
             As in ``add_classes``.
         number
-            What all labels are.
+            The value of all labels.
         learned
-            Shape (T,): whether anything was learned when the event came; a regression predicts 0 before.
+            Shape (T,): whether anything had been learned when the event arrived; before that, a regression
+            predicts 0.
         """
         self._add_numbers(groups, np.full(len(learned), number), np.where(learned, number, 0.0))
 
-    def turn_to_numbers(self) -> None:
-        """Count all labels so far as numbers."""
+    def switch_to_regression(self) -> None:
+        """Recount all labels so far as numbers."""
         self._classes = {name: ClassificationMetrics() for name in self._classes}
 
     def _add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
@@ -109,7 +110,7 @@ class PerLabel:
             self._numbers["mean"].update(target, predictions[group].mean(keepdims=True))
 
     def result(self) -> dict[str, Any]:
-        """The counts so far, as JSON; nothing if no label had several events to teach."""
+        """The metrics so far, as JSON; empty if no label had several events."""
         if not self.labels:
             return {}
         kinds = self._classes if self._classes["last"].result() else self._numbers
@@ -121,5 +122,5 @@ class PerLabel:
 
 
 def _most_frequent(predicted: Sequence[int]) -> int:
-    """What was predicted most often; of several, what was predicted last."""
+    """The most frequent prediction, the latest one if tied."""
     return max(reversed(predicted), key=Counter(predicted).__getitem__)

@@ -11,7 +11,7 @@ from streamkarma.parameters.running import RUNNING
 if TYPE_CHECKING:
     from streamkarma.runtime.explaining import Explaining
 
-#: For defaults, which all plans share.
+#: The default of mappings, shared by all plans.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     learn
         False to score only.
     follow
-        Whether a model that is only scored with is loaded again whenever its file has changed.
+        When only scoring: whether to reload the model whenever its file has changed.
     fields
         Names that are not attributes, keyed as in ``Fields``.
     task, positive, learner
@@ -35,7 +35,7 @@ class Plan(NamedTuple):
     share_label
         Whether events that share a label count as one: ``on`` or ``off``.
     options
-        Parameters of the estimator that were given.
+        The given parameters of the estimator.
     checkpoint_every
         Events between two checkpoints.
     predictions, dead_letters, summary
@@ -49,9 +49,9 @@ class Plan(NamedTuple):
     report_every
         Events between progress lines, 0 for none.
     recent, drift
-        As of ``Monitor``.
+        As in ``Monitor``.
     explaining, window
-        As of ``Loop``.
+        As in ``Loop``.
     quiet
         Print only errors to stderr.
     max_events
@@ -61,9 +61,9 @@ class Plan(NamedTuple):
     pending
         Maximum number of events that wait for late labels; 0 for none.
     pending_seconds
-        Longest wait.
+        Longest wait, in seconds.
     pending_default
-        ``pending`` if neither it nor the model file gives a value.
+        The value of ``pending`` if neither it nor the model file has one.
     regret
         Baselines to compare with, as the user names them.
     regret_memory

@@ -1,4 +1,4 @@
-"""What a row of predictions shows of an evaluation."""
+"""Prediction rows from evaluations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamkarma.runtime.evaluator import Evaluation, Floats, Ints
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.task import TaskModel, text_of
 
-#: What a row may have.
+#: The possible columns, in order.
 _ORDER = (
     *("n", "id", "prediction", "score", "probability", "interval", "set", "target", "loss", "observed"),
     *("constant", "contributions", "missing", "topic", "partition", "offset", "headers"),
@@ -31,7 +31,7 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
     task_model
         The model and its task, as they are after the evaluation.
     evaluation
-        The predictions. Prior ones are printed again as they were.
+        The predictions. Prior ones are repeated unchanged.
     """
     columns: dict[str, Column]
     classes = evaluation.classes
@@ -43,7 +43,7 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
     else:
         assert isinstance(task_model.model, BaseClassifier)
         columns = {
-            # The last name is that of index -1.
+            # The last name is for index -1.
             "prediction": Named(classes.indices, [*task_model.model.classes, None]),
             "score": _scores(evaluation, classes.signs, task_model.model.classes, task_model.name),
         }
@@ -58,9 +58,9 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
 
 
 def rows_of(columns: dict[str, Column], batch: EventBatch, first: int, with_ids: bool) -> Rows:
-    """What was said, with what is not the model's to say, in the order of the contract.
+    """Rows with the model's columns and those of the records, in the documented order.
 
-    The first event has the number ``first``.
+    ``first`` is the number of the first event.
     """
     every = {**columns, "target": batch.targets, "observed": batch.events.sizes}
     if with_ids:
@@ -79,7 +79,7 @@ def _scores(evaluation: Evaluation, signs: Ints, classes: Sequence[Label], task:
     """Scores as printed: by class, or one number that is positive for the positive class."""
     scores = evaluation.scores
     if task != "multiclass":
-        # Scores may have overflowed; NumPy need not warn of that.
+        # Scores may have overflowed; NumPy need not warn.
         with np.errstate(all="ignore"):
             return np.where(signs != 0, signs * scores[:, 0], np.nan)
     if scores.shape[1] == 1:
@@ -92,13 +92,13 @@ def _scores(evaluation: Evaluation, signs: Ints, classes: Sequence[Label], task:
 
 
 def _intervals(intervals: Floats) -> Column:
-    """Pairs of ends; none where these are not finite, as the upper one tells."""
+    """Pairs of ends; null if they are not finite, which the upper end shows."""
     finite = np.isfinite(intervals[:, 1]).tolist()
     return [ends if there else ABSENT for ends, there in zip(intervals.tolist(), finite, strict=True)]
 
 
 def _sets(members: NDArray[np.bool_], known: Ints, classes: Sequence[Label]) -> Column:
-    """Lists of labels; none before any was known."""
+    """Lists of labels; null before any was known."""
     return [
         [label for label, is_member in zip(classes, row, strict=True) if is_member] if count else ABSENT
         for row, count in zip(members.tolist(), known.tolist(), strict=True)
@@ -106,7 +106,7 @@ def _sets(members: NDArray[np.bool_], known: Ints, classes: Sequence[Label]) -> 
 
 
 def restored(name: str, column: Column, evaluation: Evaluation) -> Column:
-    """A column with the values that were printed for prior predictions."""
+    """A column with the original values of prior predictions."""
     values = plain(column)
     for t, before in evaluation.prior.items():
         values[t] = before.row.get(name, ABSENT)

@@ -22,14 +22,14 @@ from streamkarma.runtime.summary_table import table
 
 
 class Progress:
-    """Reports on a run: progress, and a table and a summary file at the end.
+    """Reports progress of a run, and a table and a summary file at the end.
 
     Parameters
     ----------
     plan
-        What to report.
+        The plan.
     dead_letter_hint
-        What to report about rejected records: where they are, or which option keeps them.
+        A hint for rejected records: where they are, or which option keeps them.
     """
 
     def __init__(self, plan: Plan, dead_letter_hint: str) -> None:
@@ -43,7 +43,7 @@ class Progress:
         apart = plan.predictions != "-" or not sys.stdout.isatty()
         shown = apart and not plan.quiet and not log.is_json()
         self._live = Live.of(sys.stderr) if shown else None
-        # The table shows what reports would say.
+        # The live table replaces progress lines.
         self._next_report = plan.report_every if self._live is None else 0
 
     def room(self, events: int) -> int:
@@ -81,12 +81,12 @@ class Progress:
             self.say("time: this machine's clock, so equal runs may give different results")
 
     def over(self, whole: bool = True) -> None:
-        """Stop the clock: the stream has ended; ``whole`` says whether it was read from begin to end."""
+        """Stop the clock: the stream has ended; ``whole`` says whether it was read from beginning to end."""
         self._end = time.perf_counter()
         self._whole = whole
 
     def check_use(self) -> None:
-        """After ``close``: RunError if the run was useless and that counts as a failure."""
+        """After ``close``: raise RunError if the run was useless and that counts as a failure."""
         if self._plan.strict and self._useless is not None:
             raise RunError(self._useless)
 

@@ -1,4 +1,4 @@
-"""The models that processes share, made one in a file."""
+"""Merges the models shared by several processes into one file."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from streamkarma.runtime.shared_session import newest_usable
 
 
 class Pulled(Protocol):
-    """Models that processes share, as they were read from where these are kept."""
+    """Shared models, as read from their store."""
 
     @property
     def name(self) -> str:
-        """What that is called in messages."""
+        """The name of the store in messages."""
 
     @property
     def base(self) -> bytes:
-        """What all models go back to."""
+        """The base of all models."""
 
     def contents(self) -> Mapping[str, Sequence[bytes]]:
-        """The last models of each part, the newest first."""
+        """The latest models of each part, newest first."""
 
     def position(self, chosen: Mapping[str, int]) -> Position:
-        """How far models have got, for a model file; of each part the one that was chosen."""
+        """The position of the merged model, given the index of the chosen model of each part."""
 
 
 def write_pulled(read: Callable[[], Pulled], target: str, say: Callable[[str], None]) -> Model:
-    """Merge the models of all parts into a file, by which one process alone can go on.
+    """Merge the models of all parts into a file, with which a single process can continue.
 
     Parameters
     ----------
     read
         Reads the models.
     target
-        Where the merged model is written; a file that is there is replaced.
+        Where to write the merged model; an existing file is replaced.
     say
-        Takes a line for the user.
+        Called with a line for the user.
 
     Raises
     ------
     ModelFileError
-        If the base is no model, or the file cannot be written.
+        If the base is not a model, or the file cannot be written.
     RunError
-        If no model can be used, or another process learns with ``target``.
+        If no model is usable, or another process learns with ``target``.
     """
     lock = ModelLock(target)
     try:

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Ranking(NamedTuple):
-    """Attributes, those that contribute most first.
+    """Attributes, with the largest contributions first.
 
     Attributes
     ----------
     source, left_out
-        As of ``Window``.
+        As in ``Window``.
     events
-        How many were looked at.
+        The number of events in the window.
     attributes
-        For each a row; see ``rank``.
+        One row per attribute; see ``rank``.
     """
 
     source: str
@@ -40,14 +40,14 @@ class Ranking(NamedTuple):
 
 
 def rank_model(path: str, most: int) -> Ranking:
-    """Rank the attributes of a model over a window of so many events: those it keeps, or drawn ones.
+    """Rank the attributes of a model over at most ``most`` events, kept by the model or else sampled.
 
     Raises
     ------
     ModelFileError
-        If the file is no model.
+        If the file is not a model.
     RunError
-        If it has learned nothing.
+        If the model has learned nothing.
     """
     model, kept, _ = load_with_run(path)
     window = window_of(model, most)
@@ -57,7 +57,7 @@ def rank_model(path: str, most: int) -> Ranking:
 
 
 def rank_run(run: Run, name: str) -> Ranking:
-    """Rank attributes over the latest events of a run that is over; ``name`` is that of its input."""
+    """Rank attributes over the latest events of a finished run; ``name`` is the name of its input."""
     loop = run.session.loop
     if not loop.latest:
         raise RunError(f"{name} has no events, so there is nothing to rank")
@@ -65,16 +65,17 @@ def rank_run(run: Run, name: str) -> Ranking:
 
 
 class _Sums:
-    """Of one attribute, over the events so far."""
+    """The sums of one attribute, over the events so far."""
 
     def __init__(self) -> None:
-        #: Events that have it, and the sum of its absolute contributions.
+        #: Events that observe it, and the sum of its absolute contributions.
         self.observed, self.contribution = 0, 0.0
-        #: Events that lack it, and sums over these: how far its absence moves the score, and deviations.
+        #: Examined events that lack it, and sums over these: the effect of its absence on the score, and
+        #: deviations.
         self.asked, self.absence, self.deviation = 0, 0.0, 0.0
 
     def row(self, name: Any, events: int) -> dict[str, Any]:
-        """Means; None over no event."""
+        """The means, or None if they cover no events."""
         contribution, observed = self.contribution / events, self.observed / events
         row: dict[str, Any] = {
             "attribute": str(name),
@@ -85,26 +86,26 @@ class _Sums:
         }
         if self.asked:
             row["absence"], row["deviation"] = self.absence / self.asked, self.deviation / self.asked
-            # It may have been looked at in some of the events that lack it only.
+            # It may have been examined in only some of the events that lack it.
             by_absence = (1.0 - observed) * row["absence"]
             row["absence_share"] = by_absence / ((contribution + by_absence) or 1.0)
         return row
 
 
 def rank(task_model: TaskModel, window: Window) -> Ranking:
-    """Rank attributes over a window of at least one event; none of them is learned.
+    """Rank attributes over a window of at least one event, without learning.
 
-    Of each attribute a row has these means over the window:
+    The row of each attribute has these means over the window:
 
-    - ``contribution``: of the absolute contribution to the score, 0 where it is missing;
-    - ``when_observed``: the same of the events that have it, and ``observed``, the share of these;
-    - ``absence``: over the events that lack it, by how much that moves the score: how far this is from the
-      mean of what it would be if the attribute were known;
-    - ``absence_share``: of all by which the attribute moved scores in the window, the part that its absence
-      did;
-    - ``deviation``: over the events that lack it, the standard deviation of the score by what it may say.
+    - ``contribution``: the absolute contribution to the score, 0 where it is missing;
+    - ``when_observed``: the same over the events that observe it, whose share is ``observed``;
+    - ``absence``: over the events that lack it, the distance of the score from its expected value if the
+      attribute were known;
+    - ``absence_share``: the share of its absence in the total effect of the attribute on the scores;
+    - ``deviation``: over the events that lack it, the standard deviation of the score over its possible
+      values.
 
-    With more than two classes the score is that of the class which has the highest.
+    With more than two classes, the score is the highest one.
     """
     model, sums = task_model.model, defaultdict[Any, _Sums](_Sums)
     for record in window.records:
@@ -122,7 +123,7 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
             sums[name].deviation += float(deviation[at])
         for name, distance in model.spread_by(moved).items():
             sums[name].absence += float(distance[at])
-    # Where the task has more classes than were met, a score is shown as two halves.
+    # If the task has more classes than were seen, a single score is split into two halves.
     classes = model._pipeline.learner.classes
     factor = 0.5 if task_model.name == "multiclass" and classes == 1 else 1.0
     for each in sums.values():
@@ -134,13 +135,13 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
     return Ranking(window.source, count, window.left_out, rows)
 
 
-#: Where the events are from, in words.
+#: The source of the events, in words.
 _SOURCES = {
     "kept": "the latest {events:,} labelled events, which the model keeps",
     "drawn": "{events:,} events drawn from what the model knows about its attributes, since it keeps none",
     "input": "the latest {events:,} events of the input",
 }
-#: Attributes that are shown, and characters of a name.
+#: Maximum number of attributes shown, and of characters of a name.
 _SHOWN, _LONGEST = 20, 40
 _COLUMNS = ("contribution", "if observed", "observed", "absence", "its share", "deviation")
 

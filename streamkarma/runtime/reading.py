@@ -37,7 +37,7 @@ class Read(NamedTuple):
     unknown: str | None
 
 
-#: Events read ahead while as many are learned: few, so that both start early, but enough to make the
+#: Events read ahead while as many are learned: few enough for both to start early, and enough to make the
 #: hand-over cheap.
 _PART = 2048
 
@@ -76,11 +76,10 @@ class Reading:
         self._thread = ThreadPoolExecutor(1, "reader") if read_ahead else None
 
     def parts(self, records: Records, at: int, most: int) -> Generator[Read, None, None]:
-        """Read records from one on, part by part: up to so many events, to one that is refused whatever is
-        in it, or to a label that is not known.
+        """Read records in parts, from an index up to ``most`` events, a refused record, or an unknown label.
 
-        With a thread for it the next part is read when one is given out. That the encoder is then ahead of
-        the learner shows nowhere: all labels are known, and all that was read is given out.
+        With a thread, the next part is read when a part is yielded. The encoder is then ahead of the learner,
+        which has no effect: all labels are known, and every part that was read is yielded.
         """
         self._task_model.check_positive()
         size = _PART if self._thread is not None else most
@@ -99,12 +98,11 @@ class Reading:
                 try:
                     yield read
                 finally:
-                    # Whoever breaks off must not find the encoder at work.
+                    # If the caller stops early, the encoder must not be still at work.
                     read = later.result()
 
     def read(self, records: Records, at: int, most: int) -> Read:
-        """Read records from one on: up to so many events, to one that is refused whatever is in it, or to a
-        label that is not known."""
+        """Read records, from an index up to ``most`` events, a refused record, or an unknown label."""
         classes = self._know_labels()
         lines, text, begin = self._lines(records, at, most)
         labels = LabelColumn(lines.labels, lines.kinds, classes)
@@ -114,7 +112,7 @@ class Reading:
         return Read(batch, rejected, at + lines.count, lines.unknown)
 
     def read_one(self, records: Records, at: int, given: Any, label: Label | None) -> EventBatch:
-        """Read one record whose label was looked at: as it was ``given``, and as it is learned."""
+        """Read one record with a checked label: as it was ``given``, and as it is learned."""
         lines, _, begin = self._lines(records, at, 1, label is not None)
         records.remember(at + 1, begin + lines.end)
         return self._ready(lines, at, [label], shown_labels([given]))
@@ -122,7 +120,7 @@ class Reading:
     def _lines(
         self, records: Records, at: int, most: int, given: bool | None = None
     ) -> tuple[Lines, bytes, int]:
-        """What the engine reads, of which text, and where in that of all records it begins."""
+        """The engine's result, the text it was read from, and the offset of that in the whole text."""
         assert records.text is not None
         text, begin, shift = records.text, records.begin(at), 0
         refused = min((each for each in records.refused if each >= at), default=None)

@@ -1,4 +1,4 @@
-"""Losses and errors of the latest events: means since the beginning hide what has changed."""
+"""Losses and errors of the latest events, since means over the whole run hide changes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Floats = NDArray[np.float64]
 
 
 class Recent:
-    """Means over the latest events with a label.
+    """Means over the latest labelled events.
 
     Parameters
     ----------
     most
-        Over how many.
+        Number of events.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,7 +24,7 @@ class Recent:
         self._count = 0
 
     def add(self, losses: Floats, errors: Floats) -> None:
-        """Add events in turn: the loss of each, and 1 for a wrong class or by how much a number was off."""
+        """Add events in order: their losses, and 1 for a wrong class or the absolute error of a number."""
         most = len(self._losses)
         if not most:
             return
@@ -32,16 +32,16 @@ class Recent:
         self._losses[places], self._errors[places] = losses[-most:], errors[-most:]
         self._count += len(losses)
 
-    def turn_to_numbers(self, error: float, loss: float) -> None:
-        """Take wrong classes for numbers that are so far off and have this loss, and right ones for exact."""
+    def switch_to_regression(self, error: float, loss: float) -> None:
+        """Replace wrong classes by numbers with this error and loss, and correct ones by exact numbers."""
         self._losses, self._errors = loss * self._errors, error * self._errors
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._count = 0
 
     def means(self) -> tuple[int, float, float] | None:
-        """How many events there are, their mean loss and their mean error; None before the first."""
+        """The number of events, their mean loss and their mean error; None before the first."""
         events = min(self._count, len(self._losses))
         if not events:
             return None

@@ -101,7 +101,7 @@ class RegretAdapter:
             self.tracker.add(block, rows, facts, self.task, self.loss, vectors)
 
     def finish(self) -> None:
-        """Compare once more, on all events."""
+        """Compare a last time, on all events."""
         self.tracker.finish(self.task, self.loss)
 
     def summary(self) -> dict[str, dict[str, Any]]:
@@ -109,14 +109,14 @@ class RegretAdapter:
         return self.tracker.latest()
 
     def verdict(self) -> str:
-        """How the learner fares against the best offline linear model, in a sentence."""
+        """The learner compared with the best offline linear model, in a sentence."""
         curve = self.tracker.curve
         _, total, _ = [(0, 0.0, 0.0), *curve.to_now()][-1]
         name = learner_of(self._task_model.model)
         return verdict(name, self.loss, self.summary(), curve.events, total / max(curve.events, 1))
 
     def bound(self) -> dict[str, Any] | None:
-        """The bound on the regret against f_{w,Q*}, or those of its terms that are known.
+        """The bound on the regret against f_{w,Q*}, or its known terms.
 
         None without events, and for losses that the theorem does not cover.
         """
@@ -141,7 +141,7 @@ class RegretAdapter:
 
 
 def _of_bound(model: Model, events: int) -> LearnerProfile | None:
-    """What the bound depends on after this many compared events; None for other learners."""
+    """The learner's quantities in the bound after this many compared events; None if it does not apply."""
     if not isinstance(model, KARMAClassifier):
         return None
     strays = [
@@ -167,7 +167,7 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
 def open_regret(
     plan: Plan, task_model: TaskModel, full: bool, state: Any, arrays: Arrays, path: str | None
 ) -> RegretAdapter | None:
-    """The tracker for a plan: a new one, or the one saved with the model.
+    """The tracker of a plan: a new one, or the one saved with the model.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A finite stream against the baselines: the learner's run, comparisons during it, a report."""
+"""Compares learners with baselines on a finite stream, and writes a report."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RegretRun:
         Raises
         ------
         StreamkarmaError
-            If a run cannot go on.
+            If a run cannot continue.
         """
         code = 0
         for name, run in self._runs.items():
@@ -96,7 +96,7 @@ class RegretRun:
         return code
 
     def _say_mistakes(self, run: Run) -> None:
-        """What the run's own table would have reported about records that are not in the comparison."""
+        """Report records that are not in the comparison, as the run's own table would have done."""
         loop = run.session.loop
         useless = mistakes.useless(loop, run.session.fields.target, whole=True)
         if loop.first_rejected:
@@ -105,7 +105,7 @@ class RegretRun:
             self._say(f"warning: {useless}")
 
     def _show(self, table: str) -> None:
-        """Print a table; on standard error if standard output is for the report."""
+        """Print a table, on standard error if the report goes to standard output."""
         if self._json == "-":
             self._say(table)
         else:
@@ -133,7 +133,7 @@ class RegretRun:
         }
 
     def _learner_report(self, run: Run) -> dict[str, Any]:
-        """One learner's loss over time, where its errors rose, and how each baseline compares."""
+        """One learner's loss over time, where its errors rose, and the comparison with each baseline."""
         tracker = _adapter_of(run).tracker
         points = [(at, loss / at, error / at) for at, loss, error in tracker.curve.to_now()]
         report: dict[str, Any] = {"curve": _columns(points)}

@@ -7,7 +7,7 @@ from typing import Any
 
 #: Characters in a line of text.
 _WIDTH = 101
-#: Below this loss of the learner, as with small targets, four decimals are not enough.
+#: If the learner's loss is below this, as with small targets, four decimals are not enough.
 _SMALL = 1e-3
 _EXPLAINED = (
     "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
@@ -81,7 +81,7 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
 
 
 def _figure(value: float | None, width: int, small: bool) -> str:
-    """A figure in its column with a space before it: with four decimals, or as many as there is room for.
+    """A number in its column, preceded by a space, with four decimals or as many as there is room for.
 
     Examples
     --------

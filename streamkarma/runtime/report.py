@@ -1,4 +1,4 @@
-"""What is reported of a run: its status in a line, its summary and its dead letters."""
+"""Reports of a run: its status in a line, its summary and its dead letters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def progress(now: RunStatus) -> str:
     if now.experts:
         parts.append(f"{MEAN_WEIGHTS}: {heaviest(now.experts)}")
     if now.regret:
-        # The best baseline is the one with the least loss, so with the largest regret.
+        # The best baseline has the smallest loss, and so the largest regret.
         best, worst = max(now.regret, key=now.regret.__getitem__), min(now.regret, key=now.regret.__getitem__)
         shown = [best] if best == worst else [best, worst]
         parts.append("regret " + ", ".join(f"{now.regret[name]:.4f} ({name})" for name in shown))
@@ -82,12 +82,12 @@ def summarise(loop: Loop, ignored_before: int, seconds: float) -> dict[str, Any]
     return summary
 
 
-#: What is counted of values that are what they are.
+#: Counts of ordinary values.
 _TAKEN = ("values", "prose", "tags")
 
 
 def _set_aside(values: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """What was no plain value, by attribute, over the model's whole life."""
+    """Counts of values other than ordinary ones, by attribute, over the whole life of the model."""
     unclean = {
         name: {what: n for what, n in row.items() if what not in _TAKEN} for name, row in values.items()
     }

@@ -24,10 +24,10 @@ from streamkarma.runtime.shared_session import SharedSession, check_shareable
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.system import keep_freed_memory
 
-#: After a signal a run on a shared source ends within so long, even if the source has gone: what
-#: is on disk is right at any moment.
+#: After a signal, a run on a shared source ends within this time even if the source does not respond; the
+#: files are consistent at any moment.
 GRACE_SECONDS = 8.0
-#: Failures in a row, without a commit in between, after which to give up.
+#: Number of consecutive failures without a commit after which to give up.
 MOST_FAILURES = 6
 
 
@@ -37,9 +37,9 @@ class Run:
     Parameters
     ----------
     plan
-        What to run.
+        The plan.
     source
-        What to read.
+        The source to read.
     observer
         The observer.
 
@@ -77,11 +77,11 @@ class Run:
 
     @property
     def session(self) -> Session:
-        """The model and what goes with it."""
+        """The model and its loop."""
         return self._context.session
 
     def execute(self) -> int:
-        """Run to the end of the source, a signal, or a reader of the output that has gone.
+        """Run until the source ends, a signal arrives, or the reader of the output is gone.
 
         Returns
         -------
@@ -90,8 +90,8 @@ class Run:
         Raises
         ------
         StreamkarmaError
-            If the run cannot go on. What was committed is kept: what was learned before, unless it is
-            the model or an output that cannot be written; then the model stays as it was saved last.
+            If the run cannot continue. What was learned so far is saved, unless the model or an output cannot
+            be written; the model then stays as it was last saved.
         """
         failure: RunError | None = None
         with ExitStack() as stack:
@@ -150,11 +150,11 @@ class Run:
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
             destinations = context.destinations = context.destinations or Destinations(self._plan, stack)
             if self._source.shared and not self._plan.learn:
-                # What the group has taken before is answered there.
+                # The files contain the rows of what the group has consumed before.
                 destinations.extend()
             else:
                 session.resume_outputs(destinations, self._source.rewinds, context.say)
-            # Files may lack rows that are committed, so they are written again; bad records do not stop this.
+            # Files may lack committed rows, which are written again; bad records do not stop this.
             session.new_loop(destinations.output(), fail=False)
             for block in reader.replay():
                 self._replay(block)
@@ -181,7 +181,7 @@ class Run:
         block.learned(self.session.loop.feed(block.records))
 
     def _consume(self, reader: Reader) -> None:
-        """The stream itself."""
+        """Process the stream."""
         with suppress(InterruptedError):
             for block in reader.blocks():
                 self.session.refresh()
@@ -208,17 +208,17 @@ class Run:
 
     def _report(self, reader: Reader) -> None:
         self._progress.update(self.session.loop)
-        self._observer.turned(self.session, reader)
+        self._observer.progressed(self.session, reader)
 
     def _is_over(self) -> bool:
-        """Whether to stop, though the source may have more."""
+        """Whether to stop although the source may have more."""
         context, limit = self._context, self._plan.max_events
         unread = context.destinations is not None and context.destinations.unread
         enough = limit is not None and context.events >= limit
         return context.stopped() or unread or self._has_failed() or enough
 
     def _has_lost_rows(self) -> bool:
-        """Whether rows had no reader and are nowhere else: who only scores has not answered their records."""
+        """Whether rows had no reader and no other destination: scored records are then unanswered."""
         sink, destinations = self._context.reader.sink, self._context.destinations
         unread = destinations is not None and destinations.unread
         return unread and not self._plan.learn and not (sink is not None and sink.takes_predictions)
@@ -227,17 +227,17 @@ class Run:
         return self.session.loop.failure is not None
 
     def _room(self) -> int:
-        """Events until the next checkpoint or report, which come when they were asked for, or the end."""
+        """Number of events until the end, or the next checkpoint or report, which come on time."""
         events, limit = self._context.events, self._plan.max_events
         room = min(self._progress.room(events), sys.maxsize if limit is None else limit - events)
-        # A commit that has to wait does not hold up the stream.
+        # A commit that is overdue does not hold up the stream.
         return room if self._context.checkpoint_due else min(room, self._context.next_checkpoint - events)
 
     def _compare(self) -> None:
         """Compare with the baselines one last time, unless a bad record stopped the run."""
         session = self.session
         if session.loop.failure is None:
-            # Input that the model has read before, or a topic without new records, is not an empty input.
+            # Input that the model has already read, or a topic without new records, is not an empty input.
             self._progress.over(whole=not (self._source.rewinds or self._is_over()))
             session.compare()
         session.close()

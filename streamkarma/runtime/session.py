@@ -31,13 +31,13 @@ class Session:
     Parameters
     ----------
     plan
-        What to run.
+        The plan.
     path
         Path of the model, or None.
     say
         Called with a line for the user.
     content
-        A model as bytes, where it is not in a file; ``path`` names it in messages then.
+        A model as bytes, if it is not in a file; ``path`` is then its name in messages.
 
     Raises
     ------
@@ -56,9 +56,9 @@ class Session:
         #: Saved with the model, by name; unknown sections are kept unchanged.
         self.kept: dict[str, Any] = {}
         self._arrays: Arrays = {}
-        #: Whether a new learner starts in place of the one that was saved.
+        #: Whether a new learner replaces the saved one.
         self._is_anew = False
-        #: Where rows go; they are synced before the model that covers them is written.
+        #: The files for rows, which are synced before the model that covers them is written.
         self.destinations: Destinations | None = None
         #: Whether the model existed before.
         self.resumed = content is not None or (
@@ -85,7 +85,7 @@ class Session:
             if self.resumed and plan.learn and path == plan.model
             else None
         )
-        #: At first a loop without output, which no bad record stops.
+        #: Initially a loop without output, which no bad record stops.
         self.loop = self._loop_from(first, Output(), fail=False)
 
     def new_loop(self, output: Output, fail: bool | None = None) -> Loop:
@@ -133,18 +133,18 @@ class Session:
         save(self.task_model.model, self._path, self.kept, arrays)
 
     def settings(self) -> dict[str, Any]:
-        """What the run's state says of the task and the names of fields."""
+        """The task and the names of fields in the run's state."""
         return {"task": self.task_model.state(), "fields": self.fields._asdict()}
 
     def refresh(self) -> None:
-        """Go on with what others have changed, where a run follows that; called between two blocks."""
+        """Take over changes made by other processes, if the run follows any; called between blocks."""
 
     def feed(self, block: Block, at: int, most: int) -> int:
         """Predict and learn records of a block; see ``Loop.feed``."""
         return self.loop.feed(block.records, at, most)
 
     def described(self) -> dict[str, Any]:
-        """What is kept beside the model as it is now."""
+        """The state to save with the model."""
         return {**self.kept, **self.settings(), "events": self.loop.last}
 
     def take_over(self, model: Model, kept: dict[str, Any], totals: Totals, output: Output) -> None:
@@ -153,11 +153,11 @@ class Session:
         Parameters
         ----------
         model, kept
-            The model, and what was kept beside it.
+            The model, and the state saved with it.
         totals
-            What was counted on the way.
+            The counts of its training.
         output
-            Where the loop's output goes.
+            The output of the loop.
         """
         self.task_model = resumed(str(self._path), model, kept, self._say)
         self.kept |= kept
@@ -165,7 +165,7 @@ class Session:
         self.loop.resume_totals(totals)
 
     def resume_outputs(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
-        """Continue the files of a resumed model; else begin with empty files.
+        """Continue the files of a resumed model, otherwise start with empty files.
 
         ``again`` says whether records after the model's position will be read again.
         """
@@ -176,7 +176,7 @@ class Session:
             self.save()
 
     def wait_until(self, stopped: Callable[[], bool]) -> None:
-        """Have the regret tracker stop waiting once ``stopped`` returns True."""
+        """Make the regret tracker stop waiting once ``stopped`` returns True."""
         if self.regret_adapter is not None:
             self.regret_adapter.tracker.stopped = stopped
 
@@ -226,14 +226,14 @@ class Session:
         if state:
             pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
             if self._is_anew:
-                pending.begin_anew()
+                pending.mark_unobserved()
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending
 
 
 def _check_late(plan: Plan, pending: Pending | None, model: Model) -> None:
-    """UsageError if a plan has options for late labels, and there are none."""
+    """Raise UsageError if a plan has options for late labels without any late labels."""
     if plan.pending_seconds is not None and pending is None:
         raise UsageError("--pending-seconds has no meaning without --pending")
     if plan.share_label is not None and (pending is None or model.entity is None):
@@ -241,7 +241,7 @@ def _check_late(plan: Plan, pending: Pending | None, model: Model) -> None:
 
 
 def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> TaskModel:
-    """The task of a model that was read from a file."""
+    """The task and model read from a file."""
     try:
         Fields.restored(kept.get("fields", {}))
         natural(kept.get("events", 0))
@@ -257,7 +257,7 @@ def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[s
 
 
 def check_options(plan: Plan, path: str, model: Model) -> None:
-    """UsageError if a model was made with other options than those of a plan."""
+    """Raise UsageError if a model was made with options other than those of a plan."""
     given = {"learner": plan.learner} if plan.learner else {}
     for name, value in {**given, **plan.options}.items():
         declared = LEARNING.get(name)
@@ -279,7 +279,7 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
 
 
 def check_task(plan: Plan, path: str, task_model: TaskModel) -> None:
-    """UsageError if a model was made for another task than that of a plan."""
+    """Raise UsageError if a model was made for another task than the plan's."""
     if plan.task not in (None, "auto", task_model.task, task_model.name):
         raise UsageError(f"{path} was made for the task {task_model.name}, not {plan.task}")
 
@@ -293,7 +293,7 @@ def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:
 
 
 def _format(name: str, value: Any) -> str:
-    """A value as one would write it."""
+    """A value as written on the command line."""
     if not isinstance(value, bool) and value in (None, [], {}):
         return "unlimited" if name in LEARNING and LEARNING[name].or_none else "none"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""A model of each part of a source, and predictions by all of them together, those of other processes too."""
+"""A model for each part of a source, and predictions by the merged models of all processes."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session, resumed
 from streamkarma.runtime.task import TaskModel, text_of
 
-#: What is kept beside the base and must not differ between processes, besides names of fields.
+#: Settings saved with the base that, like names of fields, must not differ between processes.
 _ALIKE = ("unlabelled", "share_label")
-#: Merging has at most this share of the time.
+#: The maximum share of time spent on merging.
 _SHARE = 0.1
 
 
 class SharedSession(Session):
-    """The state of a run that keeps a model of each part of its source, and shares them with others.
+    """The state of a run that shares the models of the parts of its source with other processes.
 
-    Each part's model learns that part's events alone, and nothing else, whoever it is with: what it has
-    learned depends on the part only. Predictions come from a model that all parts are merged to every few
-    seconds. In between, it learns the events of this process.
+    Each part's model learns only the events of that part, regardless of the process, so that it depends only
+    on the part. Predictions come from a model into which all parts are merged every few seconds. In between,
+    it learns the events of this process.
 
     Parameters
     ----------
     plan
-        What to run.
+        The plan.
     store
-        Where the models are kept.
+        The store of shared models.
     say
         Called with a line for the user.
 
     Raises
     ------
     UsageError
-        If the plan is not that of the other processes.
+        If the plan differs from the other processes'.
     ModelFileError
-        If what all models begin as is no model.
+        If the base is not a model.
     """
 
     def __init__(self, plan: Plan, store: ModelStore, say: Callable[[str], None]) -> None:
@@ -59,27 +59,27 @@ class SharedSession(Session):
         check_alike(plan, self._base, kept, store.name, "share in another topic")
         super().__init__(plan, store.name, self._say_once, self._base_content)
         self._base_task = dict(self.kept["task"])
-        #: The parts of this process, by name, and which of them have learned since they were kept last.
+        #: The parts of this process by name, and which of them have learned since they were last saved.
         self._parts: dict[str, Session] = {}
         self._changed: set[str] = set()
-        #: The models of other processes, by name, each with what it was read from.
+        #: The models of other processes by part, each with the bytes it was read from.
         self._others: dict[str, tuple[bytes, Model | None]] = {}
         self._due = float("-inf")
 
     def load(self, part: str, models: Sequence[bytes]) -> int:
-        """Have a part's model go on from the first of these that can be used, or else from the base."""
+        """Continue a part's model from the first usable one of these, or else from the base."""
         found = newest_usable(part, models, self._base, self._packing, self._complain)
         chosen, content = (len(models), self._base_content) if found is None else (found.place, found.content)
-        # What is said of attributes is said by the merged model, whose rows are the ones that go out.
+        # Explanations come from the merged model, which makes the rows.
         plan = self._plan._replace(explaining=None)
         self._parts[part] = Session(plan, f"{self._store.name}, {part}", _ignore, content)
         self._changed.discard(part)
-        # What was here of the part may be less, or more.
+        # The merged model may have learned more or less of this part.
         self._due = float("-inf")
         return chosen
 
     def feed(self, block: Block, at: int, most: int) -> int:
-        """Predict records by the merged model, which then learns them too, as their part's model does."""
+        """Predict records with the merged model, which then learns them, as does the model of their part."""
         assert block.part is not None
         own = self._parts[block.part].loop
         self._changed.add(block.part)
@@ -93,7 +93,7 @@ class SharedSession(Session):
         return end
 
     def save(self, **more: Any) -> None:
-        """Keep the models that have learned since the last time."""
+        """Save the models that have learned since the last time."""
         for part in sorted(self._changed):
             own = self._parts[part]
             run = {**own.kept, **own.settings(), "events": own.loop.last}
@@ -102,7 +102,7 @@ class SharedSession(Session):
         self._changed = set()
 
     def _take_in_others(self) -> None:
-        """Go on with the merge of all models that there are by now."""
+        """Continue with the merge of all current models."""
         began = time.monotonic()
         models = {part: own.task_model.model for part, own in self._parts.items()}
         for part, contents in self._store.others().items():
@@ -117,12 +117,12 @@ class SharedSession(Session):
                 f"{self._store.name} is for the task binary, but its partitions have the classes "
                 f"{', '.join(map(text_of, classes))}"
             )
-        self.loop.go_on_with(self.task_model)
+        self.loop.continue_with(self.task_model)
         now = time.monotonic()
         self._due = now + max(self._plan.share_every, (now - began) / _SHARE)
 
     def _other(self, part: str, contents: Sequence[bytes]) -> Model | None:
-        """The newest model of another process that can be used; None if there is none."""
+        """The newest usable model of a part of another process; None if there is none."""
         newest, model = self._others.get(part, (b"", None))
         if newest != contents[0]:
             found = newest_usable(part, contents, self._base, self._packing, self._complain)
@@ -140,7 +140,7 @@ class SharedSession(Session):
 
 
 class Usable(NamedTuple):
-    """A part's model: which of those that were kept it is, its bytes, and what they hold."""
+    """A usable model of a part: its index among the saved ones, its bytes, and its contents."""
 
     place: int
     content: bytes
@@ -151,9 +151,9 @@ class Usable(NamedTuple):
 def newest_usable(
     part: str, packed: Sequence[bytes], base: Model, packing: Packing, complain: Callable[[str], None]
 ) -> Usable | None:
-    """Of a part's models, the newest first, the first that is one and goes on from the base.
+    """The first of a part's models, newest first, that is valid and was trained from the base.
 
-    None if there is none. ``complain`` is told what is wrong with the others before it.
+    None if there is none. ``complain`` is called with what is wrong with those before it.
     """
     for place, each in enumerate(packed):
         try:
@@ -169,7 +169,7 @@ def newest_usable(
 
 
 def base_of(plan: Plan, say: Callable[[str], None]) -> bytes | None:
-    """What all models begin as by this plan; None if it leaves open what the task is."""
+    """The base of all models by this plan; None if the plan does not determine the task."""
     begun = Session(plan, plan.base, say)
     if not begun.task_model.settled:
         return None
@@ -180,7 +180,7 @@ def base_of(plan: Plan, say: Callable[[str], None]) -> bytes | None:
 
 
 def check_shareable(name: str, base: Model) -> None:
-    """UsageError if models that go on from this one would depend on more than the events they learn."""
+    """Raise UsageError if models trained from this one would depend on more than the events they learn."""
     refits = getattr(base, "refit", None)
     if refits is not None:
         raise UsageError(
@@ -190,9 +190,9 @@ def check_shareable(name: str, base: Model) -> None:
 
 
 def check_alike(plan: Plan, base: Model, kept: dict[str, Any], name: str, otherwise: str) -> None:
-    """UsageError if a plan differs from what all models began with, where a run of one model could go on.
+    """Raise UsageError if a plan differs from the base in settings that a run of a single model could change.
 
-    ``otherwise`` is what to do instead of leaving the option out.
+    ``otherwise`` names the alternative to leaving the option out.
     """
     fields = Fields.restored(kept["fields"])._asdict()
     agreed = {**{each: kept.get(each) for each in _ALIKE}, **fields, "positive": kept["task"]["positive"]}
@@ -223,4 +223,4 @@ def _in_words(value: Any) -> str:
 
 
 def _ignore(line: str) -> None:
-    """Say nothing of a part: what there is to say, is said of all of them."""
+    """Suppress messages of a part, which the merged model repeats."""

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP end a run in order: the block in hand is finished, then all is saved."""
+"""SIGINT, SIGTERM and SIGHUP end a run gracefully: after the current block, everything is saved."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Got = TypeVar("Got")
 
 
 class StopSignal:
-    """Knows whether to stop, and wakes a read that waits for input when it is time.
+    """Knows whether to stop, and interrupts a read that waits for input.
 
     Parameters
     ----------
     grace
-        Seconds after which the process ends at once, in whatever state it is, or None to
-        let it take its time. For runs whose files are right at any moment.
+        Seconds after which the process exits immediately in any state, or None for no limit. For runs whose
+        files are consistent at any moment.
     """
 
     def __init__(self, grace: float | None = None) -> None:
         self.number: int | None = None
         self._grace = grace
         self._waiting = False
-        #: Becomes readable when a signal comes.
+        #: Becomes readable when a signal arrives.
         self._alarm: int | None = None
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Handle the signals within the block; outside of the main thread, do not."""
+        """Handle the signals within the block; does nothing outside the main thread."""
         try:
             old = {s: signal.signal(s, self._handle) for s in _signals()}
         except ValueError:
@@ -50,7 +50,7 @@ class StopSignal:
 
     @contextmanager
     def _alarm_set(self) -> Iterator[None]:
-        """Have signals wake a read; on Windows, which selects among sockets only, they wait for its end."""
+        """Make signals interrupt a read, except on Windows, whose ``select`` works only on sockets."""
         if sys.platform == "win32":
             yield
             return
@@ -72,17 +72,17 @@ class StopSignal:
     def unless(
         self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
     ) -> Callable[Given, Got]:
-        """``wait``, which raises InterruptedError once a signal has come.
+        """``wait``, wrapped so that it raises InterruptedError once a signal has arrived.
 
-        That is no end of input: what was read of a line that is not whole yet is no record.
+        This is not an end of input: an incomplete line that was read is not a record.
 
         Parameters
         ----------
         wait
-            What may wait.
+            A function that may block.
         waits_for
-            The descriptor that it will wait for, or None if that is none. A signal that comes when Python
-            has looked for one last, and before the system waits, would not wake a read.
+            The descriptor that it blocks on, or None. Without it, a signal that arrives after Python's last
+            check and before the system call would not interrupt a read.
         """
 
         def wait_unless_stopped(*args: Given.args, **kwargs: Given.kwargs) -> Got:

@@ -79,7 +79,7 @@ def _recent(recent: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def _drifts(drift: dict[str, Any]) -> list[tuple[str, str]]:
-    """How often errors rose, and how many attributes are observed more or less often than before."""
+    """The number of rises of the error, and of attributes observed more or less often than before."""
     rows = [("rises of the error", f"{len(events):,}")] if (events := drift.get("errors")) else []
     return rows + (
         [("attributes that drifted", f"{len(observed):,}")] if (observed := drift.get("observed")) else []
@@ -87,7 +87,7 @@ def _drifts(drift: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _per_label(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """The metrics of labels, each counted once."""
+    """The metrics per label."""
     if not result:
         return []
     rows = [("labels of entities", f"{result['labels']:,}")]

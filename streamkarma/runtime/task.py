@@ -1,4 +1,4 @@
-"""The task, inferred from the labels if need be, and the model for it."""
+"""The task, if necessary inferred from the labels, and its model."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class TaskModel:
     With ``auto``, a boolean or a string means classification, and a number other than -1, 0 and 1 means
     regression. A stream that begins with one of these three is learned as binary until a second number
     arrives: 0 and 1, or -1 and 1, are two classes; anything else means regression, and learning continues as
-    such. Nothing is lost by that: identical targets only teach a regression their mean. Of what events
-    without a label have taught by then, names and scales are kept, while the learner itself begins afresh.
+    such. Nothing is lost: identical targets only teach a regression their mean. Names and scales learned from
+    events without a label are kept, while the learner itself starts over.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class TaskModel:
     options
         Parameters of the estimator.
     positive
-        Text of the positive class, or None for the greater of the two.
+        The positive class as a string, or None for the greater of the two.
     announce
         Called with one line that reports the decision.
     learner
@@ -54,16 +54,16 @@ class TaskModel:
         self.settled = task != "auto"
         self.positive = positive
         self._options = options
-        #: Says one line to the user.
+        #: Prints a line for the user.
         self.announce = announce
         self.model: Model
         if task == "auto" and options.get("loss") in REGRESSION:
-            # A regression loss settles the task before any label comes.
+            # A regression loss settles the task before any label arrives.
             self.task, self.settled = "regression", True
         #: Whether the task follows from the loss.
         self._by_loss = task == "auto" and self.settled
         self.model = create(learner, options, self.task == "regression")
-        #: What all labels that were learned had been when they turned out to be numbers, if that is known.
+        #: The value of all labels learned before the task turned out to be regression, if known.
         self.repeated: float | None = None
 
     @property
@@ -79,7 +79,7 @@ class TaskModel:
         return self.settled and self.task == "regression"
 
     def check(self, label: Any) -> Label:
-        """A record's label as the model takes it; settles the task if that is still open.
+        """A record's label in the form that the model takes; settles the task if still open.
 
         Raises
         ------
@@ -123,11 +123,11 @@ class TaskModel:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing has told the task yet, so that the user may."""
+        """Whether the task is still undetermined, so that the user may set it."""
         return self.task == "auto" and isinstance(self.model, BaseClassifier) and not self.model.classes
 
     def settle_as(self, task: str) -> None:
-        """Have a task that is open be another than ``auto``.
+        """Set a task that is still open.
 
         Raises
         ------
@@ -199,13 +199,13 @@ class TaskModel:
             return 1
         if len(known) == 2:
             return 1 if _order(known[1]) > _order(known[0]) else -1
-        # One of 0 and 1, or of -1 and 1, is enough to know which is greater.
+        # One of 0 and 1, or of -1 and 1, is enough to tell which is greater.
         if _is_number(known[0]) and known[0] in (-1, 0, 1):
             return -1 if known[0] == 1 else 1
         return 0
 
     def decide_by(self, threshold: float | None) -> None:
-        """Go on with another threshold; see ``BaseClassifier.decide_by``."""
+        """Continue with another threshold; see ``BaseClassifier.decide_by``."""
         assert isinstance(self.model, BaseClassifier)
         self.model.decide_by(threshold)
         self._options = {**self._options, "threshold": threshold}
@@ -220,7 +220,7 @@ class TaskModel:
         }
 
     def _check_resumed(self) -> None:
-        """ValueError if the model does not fit the task, or was made with other options."""
+        """Raise ValueError if the model does not fit the task, or was made with other options."""
         regression = isinstance(self.model, BaseRegressor)
         if self.task not in TASKS or regression != (self.task == "regression"):
             raise ValueError(f"a {type(self.model).__name__} is not a model for the task {self.task}")
@@ -261,7 +261,7 @@ class TaskModel:
 
 
 def _check_options(task: str, positive: str | None, options: dict[str, Any]) -> None:
-    """UsageError if an option has no meaning for a task."""
+    """Raise UsageError if an option does not apply to a task."""
     if positive is not None and task in ("multiclass", "regression"):
         raise UsageError(f"--positive has no meaning with --task {task}")
     if task in ("binary", "multiclass") and options.get("loss") in REGRESSION:
@@ -277,12 +277,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def text_of(label: Label) -> str:
-    """A label as written in JSON, strings without quotes."""
+    """A label as in JSON, but strings without quotes."""
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a classifier that a regressor has too."""
+    """The options of a classifier that a regressor also has."""
     if "loss" in options:
         raise UsageError(f"the labels imply regression, --loss {options['loss']} classification; give --task")
     return {k: v for k, v in options.items() if k != "max_classes"}

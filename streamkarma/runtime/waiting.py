@@ -1,4 +1,4 @@
-"""What becomes of events whose labels come later: their ids, their times, and what is kept of them."""
+"""Events whose labels arrive later: their ids, their times, and what is stored."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from streamkarma.runtime.fields import Fields, RecordFields, seconds_of
 from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
 from streamkarma.runtime.prediction_rows import rows_at
 
-#: Most bytes of an id that is kept, as JSON.
+#: Maximum length of a stored id, in bytes of JSON.
 LONGEST_ID = 1024
 
 
 def key_of(identity: Any, number: int) -> bytes:
-    """The id by which a label finds its event, as JSON; RecordError if it is too long to be kept.
+    """The id by which a label finds its event, as JSON; RecordError if it is too long.
 
-    An event without an id waits under its number, which is no JSON.
+    An event without an id waits under its number, in a form that is not JSON.
     """
     if identity is None:
         return b"#%d" % number
     if type(identity) is float and identity.is_integer():
-        # It names the integer that it equals.
+        # A whole float is the same id as the integer.
         identity = int(identity)
-    # A copy of its own size: orjson's has four kilobytes to spare.
+    # A copy of the exact size: orjson's result has four spare kilobytes.
     key = bytes(memoryview(dumps(identity)))
     if len(key) > LONGEST_ID:
         raise RecordError(f"an id matched by late labels has at most {LONGEST_ID:,} bytes")
@@ -47,10 +47,10 @@ def id_of(key: bytes) -> Any:
 def time_of(
     records: Records, at: int, fields: Fields, taken: RecordFields, pending: Pending, ages: bool
 ) -> float:
-    """When a record happened.
+    """The time of a record.
 
-    ``ages`` says whether that is how old the values of entities are as well, where a time that is none does
-    not make a bad record: unless a wait is bounded by it, it does not here either.
+    ``ages`` says whether the time also determines the age of entities' values. An invalid time does not make
+    a bad record there, and so it does not here, unless it limits the wait for labels.
     """
     if records.time is not None:
         return pending.turn_to(records.time(at))
@@ -67,9 +67,9 @@ def time_of(
 def keep_waiting(
     pending: Pending, batch: EventBatch, evaluation: Evaluation, columns: dict[str, Column], first: int
 ) -> None:
-    """Keep the events of a batch that wait, the first of them having this number, until their labels come.
+    """Store the waiting events of a batch; ``first`` is the number of its first event.
 
-    What a learner has seen is kept as it saw it: encoded anew, an event could show what came after it.
+    Events that a learner has seen are stored as encoded: encoding them again could reveal what came later.
     """
     rows = rows_at(columns, [event.at for event in batch.waiting.values()])
     for (key, (t, record, came, entity)), row in zip(batch.waiting.items(), rows, strict=True):

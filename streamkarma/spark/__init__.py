@@ -1,6 +1,6 @@
 """streamkarma on Spark: one model from many machines.
 
-Spark comes with ``pip install 'streamkarma[spark]'``, and is imported when something is to run.
+Spark is installed with ``pip install 'streamkarma[spark]'``, and imported on first use.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from streamkarma.spark.session import check_installed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: What a plan is told by its own name.
+#: Options that are fields of a plan with the same name.
 _OF_PLAN = frozenset(
     {
         "model",
@@ -46,28 +46,28 @@ def backfill(
     quiet: bool = True,
     **options: Any,
 ) -> Model:
-    """Learn one model from past events, on as many machines as Spark has.
+    """Learn one model from past events, on all machines of a Spark cluster.
 
-    The first of two passes looks at all records: names, classes, and how numbers are distributed. In the
-    second each part is learned separately, and the results are merged.
+    The first of two passes collects the names, the classes, and the distribution of numbers from all records.
+    In the second, each part is learned separately, and the results are merged.
 
     Parameters
     ----------
     data
-        A frame with one event per row, null where an attribute is missing; or one of JSON lines, as
-        ``spark.read.text`` has them. Or paths of JSON lines, packed or not, or Parquet: files, folders or
-        patterns, which the machines read themselves. It must be the same when it is read again.
+        A frame with one event per row, null for missing values; or a frame of JSON lines, as returned by
+        ``spark.read.text``. Or paths of JSON lines, compressed or not, or Parquet: files, folders or
+        patterns, which the machines read themselves. The data must not change between the two passes.
     target
         The attribute that is the label.
     partitions
-        The number of parts; of a frame at most as many as it has.
+        The number of parts; for a frame, at most its number of partitions.
     warm, tail
-        How many records are learned on the driver, in order, before the parts and after them.
+        Number of records learned on the driver, in order, before and after the parts.
     quiet
-        Whether to say nothing on standard error.
+        Whether to print nothing on standard error.
     options
-        Those of ``streamkarma backfill``: ``learner``, ``task``, ``id``, ``ignore``, ``weight``, ``model``,
-        and the learner's parameters.
+        The options of ``streamkarma backfill``: ``learner``, ``task``, ``id``, ``ignore``, ``weight``,
+        ``model``, and the learner's parameters.
 
     Returns
     -------
@@ -104,17 +104,16 @@ def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
     Parameters
     ----------
     frame
-        One event per row, null where an attribute is missing; or lines of JSON, as ``spark.read.text`` has
-        them.
+        One event per row, null for missing values; or JSON lines, as returned by ``spark.read.text``.
     model
-        A model, or the path of one.
+        A model, or its path.
     fields
-        ``target``, ``id``, ``weight`` and ``ignore``, where they are not those the model was learned with.
+        ``target``, ``id``, ``weight`` and ``ignore``, if they differ from those the model was trained with.
 
     Returns
     -------
-    A frame with a row for each that is an event, lazily: ``id`` as text, if there is one, ``prediction``,
-    ``score`` (by class, if there are more than two), ``probability``, ``set`` or ``interval``, ``target``,
+    A lazy frame with a row for each row that is an event: ``id`` as text, if there is one, ``prediction``,
+    ``score`` (by class if there are more than two), ``probability``, ``set`` or ``interval``, ``target``,
     ``loss`` and ``observed``, as in the rows of ``streamkarma predict``.
 
     Raises
@@ -156,17 +155,17 @@ def attach(
     quiet: bool = True,
     **options: Any,
 ) -> Model:
-    """Predict and learn the events of Kafka topics on Spark, until they end or a signal comes.
+    """Predict and learn the events of Kafka topics on Spark, until they end or a signal arrives.
 
-    Each partition has its own model, and the merged model of all of them makes the predictions. After a crash
-    nothing is lost or learned twice: start again with the same ``checkpoint``.
+    Each partition has its own model, and the merged model of all partitions makes the predictions. After a
+    crash nothing is lost or learned twice: restart with the same ``checkpoint``.
 
     Parameters
     ----------
     topics
-        Their names.
+        The names of the topics.
     brokers
-        Some of the brokers, ``HOST:PORT,...``.
+        Bootstrap servers, ``HOST:PORT,...``.
     checkpoint
         A folder for all state needed to resume, visible to every machine.
     target
@@ -180,11 +179,11 @@ def attach(
     until_end
         Whether to stop at the end offsets seen at start-up.
     settings
-        Of Spark's Kafka client, by name: ``security.protocol`` and others.
+        Settings of Spark's Kafka client, by name: ``security.protocol`` and others.
     quiet
-        Whether to say nothing on standard error.
+        Whether to print nothing on standard error.
     options
-        Those of ``streamkarma stream``, as for ``backfill``; ``predictions`` and ``dead_letters`` are
+        The options of ``streamkarma stream``, as for ``backfill``; ``predictions`` and ``dead_letters`` are
         folders.
 
     Returns
@@ -194,7 +193,7 @@ def attach(
     Raises
     ------
     UsageError
-        If an option is unknown, or differs from those the stream was started with.
+        If an option is unknown, or differs from the one that the stream was started with.
     RunError
         If the topics cannot be read, or Spark fails.
     """
@@ -212,15 +211,15 @@ def attach(
 
 
 def plan_of(options: dict[str, Any]) -> Plan:
-    """A plan of options by their names.
+    """A plan from options by name.
 
     Raises
     ------
     UsageError
-        If there is no such option.
+        If an option is unknown.
     """
     fields = {name: value for name, value in options.items() if name in Fields._fields and name != "full"}
-    # Without entities the time is not the learner's.
+    # Without entities, the time is not a parameter of the learner.
     timed = "entity" in options and options.get("time") != NOW
     learned = {name: options[name] for name in options if name in LEARNING and (timed or name != "time")}
     known = {name: value for name, value in options.items() if name in _OF_PLAN}

@@ -1,4 +1,4 @@
-"""Columns of Arrow as JSON lines: one way into the engine, so that a table and its lines teach the same."""
+"""Arrow columns as JSON lines: with one way into the engine, a table and its lines give the same model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lines_of(batch: pa.RecordBatch) -> bytes:
-    """The rows of a batch, an object each; what is null or NaN is missing.
+    """The rows of a batch as one object each; null and NaN are missing.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def lines_of(batch: pa.RecordBatch) -> bytes:
 
 
 def _column(values: pa.Array) -> Column:
-    """A column, many values at once where numpy has their kind."""
+    """A column, converted at once if NumPy has its type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

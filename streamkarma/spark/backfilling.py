@@ -1,4 +1,4 @@
-"""One model from past events: in parts, on many machines."""
+"""One model from past events, learned in parts on many machines."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from streamkarma.spark.inputs import Inputs
 from streamkarma.spark.reading import Chunk
 from streamkarma.spark.settling import settle
 from streamkarma.spark.states import State, summed
-from streamkarma.spark.tasks import letters_apart, over_parts, rows_in_order
+from streamkarma.spark.tasks import over_parts, rows_in_order, write_letters
 from streamkarma.spark.tree import merged_parts
 from streamkarma.spark.watch import watched
-from streamkarma.spark.windows import Window, shared_out
+from streamkarma.spark.windows import Window, split_windows
 from streamkarma.spark.work import Copy, Learn, Survey
 
 
 class Backfill:
     """Learns an input in two passes.
 
-    The first one looks at all records: names, classes and moments. With these each part learns by itself in
-    the second, and what the parts have learned is merged.
+    The first pass collects names, classes and moments from all records. Starting from these, each part learns
+    separately in the second pass, and the models of the parts are merged.
 
     Parameters
     ----------
     plan
-        What to learn, and where results go.
+        The plan.
     warm, tail
-        How many records are learned on the driver, in order, before the parts and after them.
+        Number of records learned on the driver, in order, before and after the parts.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class Backfill:
         Raises
         ------
         StreamkarmaError
-            If it fails; then the model stays as it was.
+            If it fails; the model is then unchanged.
         """
         with ExitStack() as stack:
             if self._lock is not None:
@@ -74,10 +74,10 @@ class Backfill:
         surveyed = self._survey(inputs)
         lines = {int(part): counts for part, counts in surveyed.lines.items()}
         inputs, sizes = inputs.numbered(lines), {part: sum(counts) for part, counts in lines.items()}
-        first, middle, last = shared_out(sizes, self._warm, self._tail)
+        first, middle, last = split_windows(sizes, self._warm, self._tail)
         output = destinations.output()
         session.take_over(surveyed.model, surveyed.kept, session.loop.totals(), output)
-        # The counts of the first pass are not added again.
+        # The counts of the first pass must not be added again.
         session.task_model.model.freeze()
         self._learn_here(inputs, first)
         if middle:
@@ -113,7 +113,7 @@ class Backfill:
         every = {part: windows.get(part, (0, 0)) for part in range(inputs.size)}
         with watched(inputs.frame.sparkSession.sparkContext, "second pass", self._progress.say):
             parts = over_parts(inputs.frame, inputs.reader, Learn(data, every, letters))
-            return letters_apart(
+            return write_letters(
                 parts, letters, destinations, lambda states: merged_parts(states, data, inputs.names)
             )
 

@@ -1,4 +1,4 @@
-"""Where partitions of topics begin and end, by the client that Spark itself reads them with."""
+"""The first and end offsets of partitions, from the Kafka client that Spark uses itself."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 def bounds(
     spark: SparkSession, brokers: str, settings: Mapping[str, str], keys: Iterable[Key]
 ) -> dict[Key, tuple[int, int]]:
-    """The first offset there is, and the next one there will be, of each partition.
+    """The first available offset and the end offset of each partition.
 
     Raises
     ------
     RunError
-        If the brokers do not say.
+        If the brokers do not answer.
     """
-    # The client that Spark brings can only be had by way of its gateway to Java.
+    # Spark's client is accessible only through its gateway to Java.
     java = spark._jvm
     assert java is not None
     with translated():

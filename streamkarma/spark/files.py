@@ -1,4 +1,4 @@
-"""The files of an input, on this machine or in a store that Arrow knows."""
+"""The files of an input, on this machine or in a store supported by Arrow."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from streamkarma.errors import RunError, UsageError
 if TYPE_CHECKING:
     import pyarrow.fs as fs
 
-#: Ends the name of a file that is being written.
+#: Suffix of files that are being written.
 _TEMPORARY = ".tmp"
 _GLOB = frozenset("*?[")
 
 
 class File(NamedTuple):
-    """A file of an input: where it is, and how many bytes it has."""
+    """A file of an input, with its size in bytes."""
 
     path: str
     size: int
 
 
 def file_system_of(path: str) -> tuple[fs.FileSystem, str, str]:
-    """The file system of a path or address, the path in it, and what to put before such a path.
+    """The file system of a path or URI, the path in it, and the prefix of such paths.
 
     Raises
     ------
     UsageError
-        If Arrow does not know that kind of address.
+        If Arrow does not support that kind of URI.
     """
     import pyarrow as pa
     import pyarrow.fs as fs
@@ -48,13 +48,13 @@ def file_system_of(path: str) -> tuple[fs.FileSystem, str, str]:
         raise UsageError(
             f"cannot read {path}: {error}; for what only Spark can read, use streamkarma.spark.backfill"
         ) from error
-    # Beside the kind of store there may be its address.
+    # The prefix is the scheme, and possibly the address of the store.
     before = path.rstrip("/").removesuffix(inner)
     return system, inner, before if before != path.rstrip("/") else f"{scheme}://"
 
 
 def absolute(path: str) -> str:
-    """The same path for whoever has another current folder."""
+    """The same path for processes with another working directory."""
     _, inner, before = file_system_of(path)
     return (before + inner).rstrip("/")
 
@@ -62,8 +62,7 @@ def absolute(path: str) -> str:
 def files_of(paths: list[str]) -> list[File]:
     """All files of some paths in order: a file, a folder, or a pattern with ``*``, ``?`` and ``[…]``.
 
-    Names in a folder come in order of their characters; those that begin with ``_`` or ``.`` are left out,
-    as Spark does.
+    The names in a folder are sorted; those that begin with ``_`` or ``.`` are left out, as by Spark.
 
     Raises
     ------
@@ -101,14 +100,14 @@ def _files_of(path: str) -> list[File]:
 
 
 def _fixed(path: str) -> tuple[str, list[str]]:
-    """The folder before the first name with a pattern in it, and the names from there on."""
+    """The folder before the first name with a pattern, and the names from there on."""
     names = path.split("/")
     first = next((i for i, name in enumerate(names) if _GLOB.intersection(name)), len(names))
     return "/".join(names[:first]) or "/", names[first:]
 
 
 def _matches(path: str, pattern: list[str]) -> bool:
-    """Whether a path begins with names of a pattern, and the rest of it is not hidden."""
+    """Whether a path begins with names that match a pattern, and the rest of it is not hidden."""
     names = path.split("/")
     if len(names) < len(pattern) or not all(map(fnmatchcase, names, pattern)):
         return False
@@ -117,7 +116,7 @@ def _matches(path: str, pattern: list[str]) -> bool:
 
 @contextmanager
 def written(path: str) -> Iterator[Callable[[bytes], object]]:
-    """A new file, which is there as a whole or not at all; one that is there already is replaced.
+    """Write a file atomically, replacing an existing one.
 
     Raises
     ------
@@ -143,11 +142,11 @@ def written(path: str) -> Iterator[Callable[[bytes], object]]:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Remove what killed writers left in a folder and below; nobody may be writing there any more."""
+    """Remove the leftovers of killed writers in a folder and below; no writer may be running."""
     import pyarrow.fs as fs
 
     system, inner, _ = file_system_of(folder)
-    # What cannot be removed is in nobody's way.
+    # Leftovers that cannot be removed are harmless.
     with suppress(OSError):
         for info in system.get_file_info(fs.FileSelector(inner, allow_not_found=True, recursive=True)):
             if info.base_name.startswith(".") and info.base_name.endswith(_TEMPORARY):
@@ -155,19 +154,19 @@ def remove_leftovers(folder: str) -> None:
 
 
 def _sync(path: str) -> None:
-    """Have a file of this machine outlive a power failure."""
+    """Sync a local file to disk, so that it survives a power failure."""
     handle = os.open(path, os.O_RDWR)
     os.fsync(handle)
     os.close(handle)
 
 
 def is_new(path: str) -> bool:
-    """Whether there is nothing at a path, or an empty folder.
+    """Whether a path does not exist, or is an empty folder.
 
     Raises
     ------
     RunError
-        If that cannot be seen.
+        If it cannot be read.
     """
     import pyarrow.fs as fs
 
@@ -182,12 +181,12 @@ def is_new(path: str) -> bool:
 
 
 def folders_in(path: str, depth: int) -> list[str]:
-    """The folders so many levels below a path, in order of their names; numbers in that of numbers.
+    """The folders ``depth`` levels below a path, sorted by name, with numbers in numerical order.
 
     Raises
     ------
     RunError
-        If that cannot be seen.
+        If the path cannot be read.
     """
     import pyarrow.fs as fs
 

@@ -1,4 +1,4 @@
-"""What a job reads: files or a frame, as parts that tasks are given."""
+"""The input of a job: files or a frame, divided into parts for tasks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Inputs(NamedTuple):
     Attributes
     ----------
     frame
-        Each of its partitions is what one task is given.
+        A frame with one partition per task.
     reader
-        What a task makes of that.
+        Reads the parts of a task from its partition.
     size
-        How many parts there are, numbered from 0.
+        The number of parts, which are numbered from 0.
     """
 
     frame: DataFrame
@@ -39,7 +39,7 @@ class Inputs(NamedTuple):
         Raises
         ------
         RunError
-            If one of them is damaged.
+            If a file is damaged.
         """
         with translated():
             parts = tuple(parts_of(files, partitions, spark.sparkContext.defaultParallelism))
@@ -48,12 +48,12 @@ class Inputs(NamedTuple):
 
     @classmethod
     def of_frame(cls, frame: DataFrame, partitions: int | None, longest: int) -> Inputs:
-        """A frame of columns, or of JSON lines as ``spark.read.text`` has them.
+        """A frame of columns, or of JSON lines as returned by ``spark.read.text``.
 
         Raises
         ------
         UsageError
-            If it is to have more partitions than it has.
+            If ``partitions`` exceeds its number of partitions.
         """
         with translated():
             own = frame.rdd.getNumPartitions()
@@ -67,13 +67,13 @@ class Inputs(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """What the parts are called."""
+        """The names of the parts."""
         return [f"part {part}" for part in range(self.size)]
 
     def numbered(self, lines: Mapping[int, Sequence[int]]) -> Inputs:
-        """The same, with the numbers that lines have in their files.
+        """The same, with lines numbered as in their files.
 
-        ``lines`` says, by part, how many each of its pieces has.
+        ``lines`` has, for each part, the number of lines in each of its pieces.
         """
         if not isinstance(self.reader, PieceReader):
             return self
@@ -89,7 +89,7 @@ class Inputs(NamedTuple):
         return self._replace(reader=self.reader._replace(befores=tuple(befores)))
 
     def some(self, parts: Sequence[int]) -> DataFrame:
-        """What tasks are given of these parts alone, as far as one can choose."""
+        """The input of only these parts, as far as it can be restricted."""
         if not isinstance(self.reader, PieceReader) or not parts:
             return self.frame
         first, last = min(parts), max(parts) + 1

@@ -1,4 +1,4 @@
-"""The work of a task on the records of a topic's partition in one batch: predict them, then learn them."""
+"""The work of a task in one batch: predict and then learn the records of a topic's partitions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 #: The fields of a record passed to a task.
 COLUMNS = ("topic", "partition", "offset", "value")
-#: The kind of a row that has what was counted in a partition.
+#: The kind of a row with the counts of a partition.
 ANSWERED = "answered"
-#: The kind of a row that says that a batch does not begin where the one before it ended.
+#: The kind of a row which says that a batch does not begin where the previous one ended.
 ELSEWHERE = "elsewhere"
 
 Key = tuple[str, int]
@@ -42,7 +42,7 @@ Write = Callable[[bytes], object]
 
 @dataclass(frozen=True)
 class Batch:
-    """Learns the records of partitions in one batch, each with the state it had after the batch before.
+    """Learns the records of partitions in one batch, starting from their states after the previous batch.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class Batch:
     states
         The folder of the partitions' states.
     base
-        Bytes of the state that all partitions went on from.
+        Bytes of the state from which all partitions started.
     together
-        Bytes of the state of all of them after the batch before: it answers.
+        Bytes of the merged state of all partitions after the previous batch, which makes the predictions.
     predictions, dead_letters
         Folders, or None.
     longest
-        The longest record.
+        Maximum length of a record.
     """
 
     number: int
@@ -69,7 +69,7 @@ class Batch:
     longest: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Learn the partitions of a task: all of one, then all of the next."""
+        """Learn the partitions of a task, one after the other."""
         use_threads(1)
         try:
             for key, parts in groupby(by_partition(batches), itemgetter(0)):
@@ -79,9 +79,9 @@ class Batch:
             yield batch_of([Row(self.number, PROBLEM, str(error).encode())])
 
     def _learn(self, key: Key, parts: Iterable[list[Polled]]) -> Iterator[tuple[str, bytes]]:
-        """Answer and learn records in the order of their offsets; yields what was counted.
+        """Predict and learn records in the order of their offsets; yields the counts.
 
-        Before it, where the partition was and where it is, if that is not the same.
+        If the batch does not begin at the partition's offset, both offsets are yielded first.
         """
         topic, partition = key
         store = Store(f"{self.states}/{topic}/{partition}")
@@ -95,7 +95,7 @@ class Batch:
             answering = together.loop(_output(predicted, rejected), learn=False, first=loop.last + 1)
             for polled in parts:
                 first = polled[0][0] if first is None else first
-                # An offset that was learned is never learned again.
+                # No offset is learned twice.
                 new = [each for each in polled if each[0] >= offset]
                 records = records_of(topic, partition, new, self.longest)
                 answering.feed(records)
@@ -109,12 +109,12 @@ class Batch:
         yield ANSWERED, packed_counts(after.totals._replace(metrics=answering.evaluator.metrics))
 
     def _file(self, folder: str | None, key: Key) -> AbstractContextManager[Write | None]:
-        """A file of this batch and a partition, or None."""
+        """A file for this batch and a partition, or None."""
         return nullcontext() if folder is None else written(f"{folder}/{self.number}/{key[0]}-{key[1]}.jsonl")
 
 
 def by_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, list[Polled]]]:
-    """Records of one partition in a row, as they are in the batches of a task."""
+    """Consecutive records of the same partition in the batches of a task."""
     for batch in batches:
         rows = zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True)
         for key, own in groupby(rows, itemgetter(0, 1)):
@@ -122,7 +122,7 @@ def by_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, list[
 
 
 def records_of(topic: str, partition: int, polled: Sequence[Polled], longest: int) -> Records:
-    """Records of a partition as the loop takes them; those without a value (tombstones) are left out."""
+    """Records of a partition for the loop, without tombstones."""
     there = [(offset, value.removeprefix(BOM)) for offset, value in polled if value is not None]
     refused = {}
     for i, (_, value) in enumerate(there):
@@ -139,7 +139,7 @@ def records_of(topic: str, partition: int, polled: Sequence[Polled], longest: in
 
 
 def _output(predicted: Write | None, rejected: Write | None) -> Output:
-    """Has rows and dead letters written, those that are wanted."""
+    """Writes rows and dead letters, if wanted."""
 
     def write_rows(rows: Rows, _: Sequence[int]) -> None:
         if predicted is not None:

@@ -1,4 +1,4 @@
-"""An input in parts: contiguous ranges of it, in order, whatever machine reads which."""
+"""Divides an input into parts: contiguous ranges, in order, regardless of the machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamkarma.connectors.tables.formats import PACKED, format_of
 from streamkarma.errors import RunError, UsageError
 from streamkarma.spark.files import File, file_system_of
 
-#: What a part has at least, unless so many parts were asked for: with fewer events each part learns less.
+#: Minimum size of a part, unless the number of parts is given: small parts learn too little.
 LEAST_BYTES = 16 << 20
 
 
@@ -21,10 +21,10 @@ class Piece(NamedTuple):
     path
         The file.
     begin, end
-        Of plain JSON lines, bytes: the lines that begin there. Of Parquet, row groups. A packed file is read
-        as a whole.
+        For plain JSON lines, the range of bytes in which its lines begin; for Parquet, row groups. A
+        compressed file is read as a whole.
     size
-        In bytes, to share the work out by.
+        Size in bytes, for distributing the work.
     """
 
     path: str
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is a packed file, which has no place to begin but its own beginning."""
+        """Whether it is a compressed file, which can only be read from the beginning."""
         return self.path.endswith(PACKED)
 
 
@@ -47,23 +47,23 @@ Part = tuple[Piece, ...]
 
 
 def parts_of(files: list[File], parts: int | None, cores: int) -> list[Part]:
-    """Share files out.
+    """Distribute files over parts.
 
     Parameters
     ----------
     files
-        In order.
+        The files, in order.
     parts
-        How many parts at most; None for as many as there are cores, where there is enough to do.
+        Maximum number of parts; None for the number of cores, if there is enough work.
     cores
-        As many tasks as run at a time.
+        The number of tasks that run at a time.
 
     Raises
     ------
     UsageError
         If a file is neither JSON lines nor Parquet.
     RunError
-        If a Parquet file is none.
+        If a Parquet file is invalid.
     """
     pieces = [piece for file in files for piece in _pieces_of(file)]
     total = sum(piece.size for piece in pieces)
@@ -71,14 +71,14 @@ def parts_of(files: list[File], parts: int | None, cores: int) -> list[Part]:
     shared: list[list[Piece]] = [[] for _ in range(count)]
     at = 0
     for piece in pieces:
-        for part, own in _shared_out(piece, at, total, count):
+        for part, own in _distributed(piece, at, total, count):
             shared[part].append(own)
         at += piece.size
     return [tuple(each) for each in shared if each]
 
 
 def _pieces_of(file: File) -> Iterator[Piece]:
-    """What of a file cannot be divided any further; of plain lines that is all of it, as yet."""
+    """The indivisible pieces of a file; a file of plain lines is returned whole, and divided later."""
     if format_of(file.path) not in ("json", "parquet"):
         raise UsageError(
             f"{file.path} is neither JSON lines nor Parquet; for other formats, use "
@@ -101,10 +101,10 @@ def _pieces_of(file: File) -> Iterator[Piece]:
         yield Piece(file.path, i, i + 1, groups.row_group(i).total_byte_size)
 
 
-def _shared_out(piece: Piece, at: int, total: int, count: int) -> Iterator[tuple[int, Piece]]:
-    """The parts that a piece falls to, with what of it; it begins at byte ``at`` of the whole input."""
+def _distributed(piece: Piece, at: int, total: int, count: int) -> Iterator[tuple[int, Piece]]:
+    """The parts that share a piece, with their ranges; it begins at byte ``at`` of the whole input."""
     if piece.is_table or piece.is_packed:
-        # Where its middle is: so no part has more than half a piece too many.
+        # It goes where its middle is, so that no part has more than half a piece too many.
         yield min((2 * at + piece.size) * count // (2 * max(total, 1)), count - 1), piece
         return
     for part in range(at * count // total, count):

@@ -22,7 +22,7 @@ _NUMBER, _COUNT, _TEXT, _TRUTH = "double", "bigint", "string", "boolean"
 
 
 def columns_of(state: State) -> dict[str, str]:
-    """The columns of predictions of a model and their types, as Spark names them."""
+    """The columns of a model's predictions, and Spark's names of their types."""
     task_model = resumed("the model", state.model, state.kept, lambda _: None)
     label, is_class = _NUMBER, isinstance(state.model, BaseClassifier)
     if isinstance(state.model, BaseClassifier):
@@ -48,22 +48,22 @@ def _type_of(classes: Sequence[Any]) -> str:
 
 
 def _is_count(number: int) -> bool:
-    """Whether it has 64 bits."""
+    """Whether it fits into 64 bits."""
     return -(1 << 63) <= number < 1 << 63
 
 
 @dataclass(frozen=True)
 class Predict:
-    """Scores the rows of a frame; those that are no events have no row.
+    """Scores the rows of a frame; rows that are not events are left out.
 
     Attributes
     ----------
     reader
-        Reads them.
+        Reads the rows.
     model
         Bytes of a ``State``.
     columns
-        Of the result, with their types.
+        The columns of the result, with their types.
     """
 
     reader: FrameReader
@@ -71,7 +71,7 @@ class Predict:
     columns: dict[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A batch of predictions for each of rows."""
+        """A batch of predictions for each batch of rows."""
         use_threads(1)
         ready: list[Rows] = []
         loop = State.from_bytes(self.model, "the model").loop(
@@ -94,7 +94,7 @@ class Predict:
 
 
 def _fitting(value: Any, kind: str) -> Any:
-    """A value as a column of this type has it; None where there is none."""
+    """A value converted to the type of a column; None if there is none."""
     if value is ABSENT or value is None:
         return None
     if kind == _TEXT:

@@ -1,4 +1,4 @@
-"""What a task reads: its part of the input as lines of JSON, in order."""
+"""The input of a task: its part as JSON lines, in order."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ TEXT = "value"
 
 
 class Chunk(NamedTuple):
-    """Some records in a row.
+    """Consecutive records.
 
     Attributes
     ----------
     lines
         The records; ``first`` is the number of the first one in its part, from 0.
     place
-        Whose they are, for positions.
+        Where they are from, for positions in messages.
     unit
-        What one of them is called there.
+        What a record is called there, such as a line or a row.
     before
-        How many records of the same place come before those of the part.
+        The number of records in the same place before those of the part.
     piece
-        Which piece of the part they are from.
+        The index of their piece in the part.
     """
 
     lines: Lines
@@ -58,19 +58,19 @@ class Chunk(NamedTuple):
         )
 
     def packed(self) -> bytes:
-        """All of it as bytes, for ``unpacked``."""
+        """The chunk as bytes, for ``unpacked``."""
         head = [self.lines.first, sorted(self.lines.overlong), self.place, self.unit, self.before]
         return orjson.dumps(head) + b"\n" + self.lines.text
 
     @classmethod
     def unpacked(cls, data: bytes) -> Chunk:
-        """What ``packed`` made."""
+        """The chunk from the result of ``packed``."""
         head, _, text = data.partition(b"\n")
         first, overlong, place, unit, before = orjson.loads(head)
         return cls(Lines(first, count_lines(text), text, frozenset(overlong)), place, unit, before)
 
     def cut(self, begin: int, end: int) -> Chunk:
-        """Those whose numbers in the part are in a range."""
+        """The records whose numbers in the part are in a range."""
         first, size = self.lines.first, self.lines.size
         low, high = min(max(begin - first, 0), size), max(min(end - first, size), 0)
         if (low, high) == (0, size):
@@ -82,23 +82,23 @@ class Chunk(NamedTuple):
 
 
 class Reader(Protocol):
-    """What tasks read with."""
+    """Reads the input of tasks."""
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Chunk]]]:
-        """The parts that a task was given, each with its number."""
+        """The parts of a task, each with its number."""
 
 
 class PieceReader(NamedTuple):
-    """Reads parts of files; a task is given their numbers.
+    """Reads parts of files, given their numbers.
 
     Attributes
     ----------
     parts
-        All of them.
+        All parts.
     longest
-        The longest line.
+        Maximum length of a line.
     befores
-        By part and piece: how many lines of the same file come before it, as far as that is known.
+        By part and piece: the number of lines before it in the same file, if known.
     """
 
     parts: tuple[Part, ...]
@@ -137,14 +137,14 @@ class PieceReader(NamedTuple):
 
 
 class FrameReader(NamedTuple):
-    """Reads the rows of a frame; a task is given these, and its part is the frame's own.
+    """Reads the rows of a frame; the parts are its partitions.
 
     Attributes
     ----------
     is_text
-        Whether the only column has lines of JSON.
+        Whether the only column has JSON lines.
     longest
-        The longest line.
+        Maximum length of a line.
     """
 
     is_text: bool
@@ -167,12 +167,12 @@ class FrameReader(NamedTuple):
 
 
 def is_text(frame: DataFrame) -> bool:
-    """Whether a frame has lines of JSON, and no columns of its own."""
+    """Whether a frame consists of JSON lines."""
     return [(field.name, field.dataType.typeName()) for field in frame.schema] == [(TEXT, "string")]
 
 
 def text_of(values: pa.Array) -> bytes:
-    """Texts as lines; a newline within one, which means nothing in JSON, becomes a blank."""
+    """Strings as lines; a newline within one, which has no meaning in JSON, becomes a space."""
     values = [value or b"" for value in values.cast("binary").to_pylist()]
     text = b"\n".join([*values, b""])
     if count_lines(text) > len(values):
@@ -181,18 +181,18 @@ def text_of(values: pa.Array) -> bytes:
 
 
 def _lines(chunks: Iterator[bytes], longest: int, after: bool) -> Iterator[Lines]:
-    """Lines as soon as they are whole; ``after`` says that these are not the first ones of a file."""
+    """Complete lines; ``after`` says that these are not the first ones of a file."""
     there = filter(None, chunks)
     return read_lines(lambda _: next(there, b""), longest, BLOCK, first=2 if after else 1)
 
 
 def _numbered(lines: Lines, first: int) -> Lines:
-    """The same lines, numbered from another one."""
+    """The same lines, numbered from ``first``."""
     return lines._replace(first=first, overlong=frozenset(n - lines.first + first for n in lines.overlong))
 
 
 def _rows_of(piece: Piece) -> Iterator[bytes]:
-    """The rows of row groups of Parquet."""
+    """The rows of Parquet row groups."""
     import pyarrow.parquet as pq
 
     system, inner, _ = file_system_of(piece.path)
@@ -212,7 +212,7 @@ def _range_of(piece: Piece) -> Iterator[bytes]:
     """The lines that begin in a range of bytes of a file."""
     system, inner, _ = file_system_of(piece.path)
     with system.open_input_file(inner) as file:
-        # Whether a line begins with the first byte is to be seen before it.
+        # The byte before the range shows whether a line begins with it.
         at = max(piece.begin - 1, 0)
         file.seek(at)
         inside = piece.begin > 0

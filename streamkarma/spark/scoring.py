@@ -1,4 +1,4 @@
-"""Predictions for all that is there, on as many machines as there are."""
+"""Predictions for a whole input, on many machines."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from streamkarma.runtime.session import Session
 from streamkarma.spark.files import absolute, is_new, remove_leftovers, written
 from streamkarma.spark.inputs import Inputs
 from streamkarma.spark.states import State, summed, unpacked_counts
-from streamkarma.spark.tasks import collected, letters_apart, over_parts
+from streamkarma.spark.tasks import collected, over_parts, write_letters
 from streamkarma.spark.watch import watched
 from streamkarma.spark.work import Count, Score
 
 
 class Scoring:
-    """Scores an input with a model: the rows that ``streamkarma predict`` writes, in a file for each part.
+    """Scores an input with a model, and writes the rows of ``streamkarma predict`` to one file per part.
 
     Parameters
     ----------
     plan
-        The model, and where results other than predictions go.
+        The plan, with the model and the destinations of results other than predictions.
     folder
-        Where predictions go.
+        The folder for predictions.
 
     Raises
     ------
@@ -52,7 +52,7 @@ class Scoring:
         Raises
         ------
         RunError
-            If a part cannot be read, or predictions not be written.
+            If a part cannot be read, or predictions cannot be written.
         """
         session, plan = self._session, self._plan
         model = State.of(session.task_model.model, session.described()).to_bytes()
@@ -63,7 +63,7 @@ class Scoring:
             letters = plan.dead_letters is not None
             with watched(inputs.frame.sparkSession.sparkContext, "scoring", self._progress.say):
                 scored = over_parts(inputs.frame, inputs.reader, Score(model, firsts, self._folder, letters))
-                rows = letters_apart(scored, letters, destinations, collected)
+                rows = write_letters(scored, letters, destinations, collected)
             remove_leftovers(self._folder)
             with written(f"{self._folder}/_SUCCESS"):
                 pass
@@ -76,7 +76,7 @@ class Scoring:
         self._progress.check_use()
 
     def _counted(self, inputs: Inputs, model: bytes) -> tuple[Inputs, list[int]]:
-        """The input with its lines numbered, and by part the number of its first event."""
+        """The input with its lines numbered, and the number of the first event of each part."""
         with watched(inputs.frame.sparkSession.sparkContext, "counting", self._progress.say):
             rows = collected(over_parts(inputs.frame, inputs.reader, Count(model)))
         events, lines = zip(*(orjson.loads(row.data) for row in rows), strict=True)

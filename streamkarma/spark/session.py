@@ -1,4 +1,4 @@
-"""A Spark session, and its failures in one line."""
+"""A Spark session, with its failures as one-line messages."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 #: Maximum length of Spark's message.
 _LONGEST_REASON = 400
-#: What Spark 4.0.0 makes in the current folder, and leaves there empty.
+#: An empty folder that Spark 4.0.0 leaves in the working directory.
 _LEFTOVER = Path("artifacts")
 
 
 def check_installed() -> None:
-    """UsageError if Spark is not installed."""
+    """Raise UsageError if Spark is not installed."""
     try:
-        import pyarrow  # noqa: F401  # whether it is there
-        import pyspark  # noqa: F401  # as well
+        import pyarrow  # noqa: F401  # only to see whether it is installed
+        import pyspark  # noqa: F401  # likewise
     except ImportError as error:
         raise UsageError(f"{error.name} is missing: pip install 'streamkarma[spark]'") from error
 
@@ -34,25 +34,25 @@ def check_installed() -> None:
 def started(
     name: str, master: str | None, settings: Mapping[str, str], package: str | None = None
 ) -> Iterator[SparkSession]:
-    """A session of our own, stopped at the end.
+    """A new session, stopped at the end.
 
     Parameters
     ----------
     name
-        What Spark's pages call it.
+        The name of the application.
     master
-        Where it runs; None for what ``spark-submit`` or Spark's own settings say, and else for all cores of
-        this machine.
+        Spark's master; None for the one from ``spark-submit`` or Spark's settings, else all cores of this
+        machine.
     settings
-        Of Spark, by name.
+        Settings of Spark, by name.
     package
-        What Spark is to fetch from Maven Central unless it is told of jars or packages: group and name,
-        without the version, which is Spark's own.
+        A package for Spark to fetch from Maven Central unless jars or packages are configured: group and
+        name, without the version, which is Spark's.
 
     Raises
     ------
     UsageError
-        If Spark or Java is missing, or a setting has no meaning.
+        If Spark or Java is missing, or a setting is invalid.
     """
     check_installed()
     if "PYSPARK_GATEWAY_PORT" not in os.environ and not _has_java():
@@ -68,7 +68,7 @@ def started(
         elif not conf.contains("spark.master"):
             conf.setMaster("local[*]")
         if str(conf.get("spark.master")).startswith("local"):
-            # Processes on this machine run what this one does.
+            # Workers on this machine use the same Python.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf.set("spark.ui.showConsoleProgress", "false").setIfMissing("spark.log.level", "ERROR")
         for setting, value in settings.items():
@@ -87,12 +87,12 @@ def started(
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Say what Spark raises in one line.
+    """Translate Spark's errors into one-line messages.
 
     Raises
     ------
     RunError
-        In place of whatever Spark raised.
+        In place of any error of Spark.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -104,7 +104,7 @@ def translated() -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """The line of a trace that says what went wrong."""
+    """The line of a stack trace that says what went wrong."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "^", "..."))]
     caused = [line for line in plain if "Error: " in line or "Exception: " in line]

@@ -1,4 +1,4 @@
-"""What the task is, before parts that see only some of the labels could disagree."""
+"""Infers the task in advance, because parts that see only some of the labels could disagree."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: The kind of a row that has labels.
+#: The kind of a row with labels.
 LABELS = "labels"
-#: The labels of some records of a topic in a row, and the place of the first of them.
+#: The labels of consecutive records of a topic, and the position of the first record.
 _PLACED = "topic string, partition bigint, offset bigint, labels binary"
 
 
 def settle(session: Session, inputs: Inputs) -> None:
-    """Look at the first labels of each part in order, as far as they are needed to know the task.
+    """Examine the first labels of each part in order, until the task is known.
 
-    If they are all alike, it stays open.
+    If all labels are the same, it stays open.
     """
     if not session.task_model.settled:
         rows = rows_in_order(over_parts(inputs.frame, inputs.reader, PartLabels(session.fields)))
@@ -44,9 +44,9 @@ def settle(session: Session, inputs: Inputs) -> None:
 
 
 def settle_by_topics(session: Session, frame: DataFrame, longest: int) -> None:
-    """The same for topics, in the order of their names, partitions and offsets.
+    """The same for topics, in the order of names, partitions and offsets.
 
-    Spark lists partitions in any order, but which classes come first must not depend on it.
+    Spark lists partitions in any order, on which the order of the classes must not depend.
     """
     if not session.task_model.settled:
         with translated():
@@ -56,12 +56,12 @@ def settle_by_topics(session: Session, frame: DataFrame, longest: int) -> None:
 
 @dataclass(frozen=True)
 class PartLabels:
-    """Hands out the labels that a part begins with.
+    """Yields the first labels of a part.
 
     Attributes
     ----------
     fields
-        Which attribute is the label.
+        The fields, which name the label.
     """
 
     fields: Fields
@@ -73,14 +73,14 @@ class PartLabels:
 
 @dataclass(frozen=True)
 class TopicLabels:
-    """Hands out the labels that the partition of a task begins with.
+    """Yields the first labels of a task's partition.
 
     Attributes
     ----------
     fields
-        Which attribute is the label.
+        The fields, which name the label.
     longest
-        The longest record.
+        Maximum length of a record.
     """
 
     fields: Fields
@@ -100,7 +100,7 @@ class TopicLabels:
 
 
 def _labels_in(records: Records, fields: Fields) -> bytes:
-    """The labels of records as JSON, each once, in the order in which they first come."""
+    """The distinct labels of records as JSON, in the order of their first occurrence."""
     found: dict[tuple[type, Any], None] = {}
     for i, value in enumerate(records.values):
         if i not in records.refused:
@@ -113,7 +113,7 @@ def _labels_in(records: Records, fields: Fields) -> bytes:
 
 
 def _label_in(value: bytes, fields: Fields) -> Any:
-    """The label of a record, or None; RecordError if it is no record."""
+    """The label of a record, or None; RecordError if the record is invalid."""
     record = parse(value)
     if fields.nested and not is_flat(record):
         record = fields.flattened(record)
@@ -121,7 +121,7 @@ def _label_in(value: bytes, fields: Fields) -> Any:
 
 
 def _look_at(task_model: TaskModel, rows: Iterable[bytes]) -> None:
-    """Have the task know labels, until it is settled."""
+    """Pass labels to the task until it is settled."""
     for row in rows:
         for label in json.loads(row):
             with suppress(RecordError):

@@ -1,4 +1,4 @@
-"""What goes between processes: a model, what is kept beside it, and what was counted, as bytes of a file."""
+"""The data exchanged between processes, as bytes: a model, the run state saved with it, and counts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from streamkarma.runtime.monitor import Monitor
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.session import resumed
 
-#: What is read with suspicion may raise.
+#: What the decoding of untrusted data may raise.
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 def totals_with(counters: Counters, metrics: RunningMetrics, first_rejected: str | None) -> Totals:
-    """What was counted; nothing waits for its label, and nobody watches for changes."""
+    """Totals without waiting labels and drift detection."""
     return Totals(counters, metrics, Monitor(recent=0, drift=False), (0, 0, 0), first_rejected)
 
 
@@ -33,18 +33,18 @@ NOTHING = totals_with(Counters(), RunningMetrics(), None)
 
 
 class State(NamedTuple):
-    """A model that has learned a part of the events, and what came of it.
+    """A model that has learned a part of the events, and its results.
 
     Attributes
     ----------
     model
         The model.
     kept
-        What the command line keeps beside it.
+        The run state saved with it.
     totals
-        What was counted on the way, of this part alone.
+        The counts of this part alone.
     lines
-        By part, how many records each of its pieces has, as far as somebody looked.
+        By part, the number of records in each of its pieces, if counted.
     """
 
     model: Model
@@ -54,23 +54,23 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, kept: dict[str, Any]) -> State:
-        """A model that nothing was counted for yet."""
+        """The state of a model without counts."""
         return cls(model, kept, NOTHING)
 
     def to_bytes(self) -> bytes:
-        """All of it, for ``from_bytes``."""
+        """The state as bytes, for ``from_bytes``."""
         counted, arrays = counts_of(self.totals)
         kept = {**self.kept, "counted": counted, "lines": dict(self.lines)}
         return to_bytes(self.model, kept, arrays)
 
     @classmethod
     def from_bytes(cls, data: bytes, what: str) -> State:
-        """What ``to_bytes`` made; ``what`` names it in messages.
+        """The state from the result of ``to_bytes``; ``what`` names it in messages.
 
         Raises
         ------
         ModelFileError
-            If it is not whole and unaltered.
+            If it is incomplete or altered.
         """
         model, kept, arrays = from_bytes(data, what)
         totals = totals_of(kept.pop("counted", None), arrays, what)
@@ -79,7 +79,7 @@ class State(NamedTuple):
     def loop(
         self, output: Output, learn: bool = True, first: int | None = None, kind: type[Loop] = Loop
     ) -> Loop:
-        """A loop that goes on with the model, and numbers events from ``first`` or from the next on."""
+        """A loop that continues with the model, and numbers events from ``first`` or from the next number."""
         kept = self.kept
         return kind(
             resumed("the model", self.model, kept, lambda _: None),
@@ -93,14 +93,14 @@ class State(NamedTuple):
         )
 
     def after(self, loop: Loop) -> State:
-        """The state once a loop of its own has run."""
+        """The state after a loop has run."""
         task_model = loop.task_model
         kept = {**self.kept, "task": task_model.state(), "events": loop.last}
         return State(task_model.model, kept, loop.totals(), self.lines)
 
 
 def merged(base: State, states: Sequence[State], names: Sequence[str]) -> State:
-    """One state of several that went on from a base; what they have counted is summed up in their order.
+    """Merge states that started from the same base; their counts are summed in order.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def merged(base: State, states: Sequence[State], names: Sequence[str]) -> State:
 
 
 def summed(all_of_them: Sequence[Totals]) -> Totals:
-    """What several have counted, one after another."""
+    """The sum of several totals, in order."""
     counters = Counters(*map(sum, zip(*(totals.counters for totals in all_of_them), strict=True)))
     metrics = RunningMetrics()
     for totals in all_of_them:
@@ -124,18 +124,18 @@ def summed(all_of_them: Sequence[Totals]) -> Totals:
 
 
 def counts_of(totals: Totals) -> tuple[dict[str, Any], Arrays]:
-    """What was counted, as JSON and arrays."""
+    """Totals as JSON and arrays."""
     counted = {"counters": totals.counters._asdict(), "first_rejected": totals.first_rejected}
     return counted, totals.metrics.arrays()
 
 
 def totals_of(counted: Any, arrays: Arrays, what: str) -> Totals:
-    """What ``counts_of`` said; ``what`` names it in messages.
+    """Totals from the result of ``counts_of``; ``what`` names them in messages.
 
     Raises
     ------
     ModelFileError
-        If it is none of that.
+        If they are invalid.
     """
     metrics = RunningMetrics()
     try:
@@ -146,12 +146,12 @@ def totals_of(counted: Any, arrays: Arrays, what: str) -> Totals:
 
 
 def packed_counts(totals: Totals) -> bytes:
-    """What was counted, as bytes."""
+    """Totals as bytes."""
     counted, arrays = counts_of(totals)
     return checkpoint.to_bytes({"counted": counted}, arrays)
 
 
 def unpacked_counts(data: bytes, what: str) -> Totals:
-    """What ``packed_counts`` made; errors as of ``totals_of``."""
+    """Totals from the result of ``packed_counts``; errors as in ``totals_of``."""
     header, arrays = checkpoint.from_bytes(data, what)
     return totals_of(header.get("counted"), arrays, what)

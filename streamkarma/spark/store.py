@@ -1,7 +1,7 @@
-"""States of a stream in files, named by what they are of and the batch they come after.
+"""States of a stream in files, named after their partition and batch.
 
-A file is written whole or not at all, and its bytes follow from the batch and the files from before it. So
-whoever begins a batch again finds what the first attempt found, and leaves the same.
+A file is written atomically, and its bytes depend only on the batch and the files from before it. A repeated
+batch therefore finds the same files as the first attempt, and writes the same.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from streamkarma.spark.states import State
 
 
 class Store(NamedTuple):
-    """The folder of states of one thing: a partition, or all of them together.
+    """The folder with the states of one partition, or of all partitions together.
 
     Attributes
     ----------
     path
-        The folder, which every machine of the cluster sees.
+        The folder, visible to every machine of the cluster.
     """
 
     path: str
@@ -31,7 +31,7 @@ class Store(NamedTuple):
         Raises
         ------
         ModelFileError
-            If it is not whole and unaltered.
+            If it is incomplete or altered.
         RunError
             If it cannot be read.
         """
@@ -39,7 +39,7 @@ class Store(NamedTuple):
         return self.read(max(earlier)) if earlier else None
 
     def read(self, batch: int) -> State:
-        """The state after a batch; errors as of ``before``."""
+        """The state after a batch; errors as in ``before``."""
         system, inner, _ = file_system_of(f"{self.path}/{batch}")
         try:
             with system.open_input_stream(inner) as file:
@@ -54,7 +54,7 @@ class Store(NamedTuple):
             write(state.to_bytes())
 
     def forget(self, batch: int) -> None:
-        """Remove what is not needed once this batch has begun, which may begin again."""
+        """Remove what is no longer needed once this batch has begun; it may still be repeated."""
         earlier = [number for number in self._batches() if number < batch]
         system, inner, _ = file_system_of(self.path)
         for number in sorted(earlier)[:-1]:

@@ -1,4 +1,4 @@
-"""A topic, learned by Spark: each partition keeps a model of its own, and all of them together answer."""
+"""Learns topics on Spark: each partition has its own model, and the merged model makes the predictions."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from streamkarma.spark.states import State, summed, unpacked_counts
 from streamkarma.spark.store import Store
 from streamkarma.spark.tasks import COLUMNS as ROWS
 from streamkarma.spark.tasks import Row, batch_of, collected
-from streamkarma.spark.tree import FAN, STATE, merged_parts, merged_rows
+from streamkarma.spark.tree import FAN_IN, STATE, merged_parts, merged_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-#: Seconds between two looks at whether to stop.
+#: Seconds between checks whether to stop.
 _LOOK = 1
 
 
 class Subscription(NamedTuple):
-    """What is read, and how.
+    """The topics to read, and how.
 
     Attributes
     ----------
     topics
-        Their names.
+        The names of the topics.
     brokers
-        Some of the brokers.
+        Bootstrap servers.
     checkpoint
         The folder for all state needed to resume, visible to every machine of the cluster.
     start
@@ -62,9 +62,9 @@ class Subscription(NamedTuple):
     until_end
         Whether to stop at the end offsets seen at start-up.
     longest
-        The longest record.
+        Maximum length of a record.
     settings
-        Of the Kafka client, by name.
+        Settings of the Kafka client, by name.
     """
 
     topics: Sequence[str]
@@ -81,15 +81,16 @@ class Subscription(NamedTuple):
 class Stream:
     """Learns topics batch by batch.
 
-    In a batch each partition begins with the state it had after the batch before, and the merged model of all
-    partitions from after the batch before answers. So a batch that is restarted gives the same result.
+    In a batch, each partition starts from its state after the previous batch, and the merged model of all
+    partitions after the previous batch makes the predictions. A repeated batch therefore gives the same
+    result.
 
     Parameters
     ----------
     plan
-        What to learn, and where results go: predictions and dead letters to folders.
+        The plan; predictions and dead letters are folders.
     subscription
-        What to read.
+        The topics to read.
 
     Raises
     ------
@@ -103,7 +104,7 @@ class Stream:
         self._lock = ModelLock(plan.model) if plan.model is not None else None
         self._progress = Progress(plan, "--dead-letters keeps them all")
         folder = absolute(subscription.checkpoint)
-        # Whoever runs a task has another current folder.
+        # Tasks have another working directory.
         outputs = {name: getattr(plan, name) for name in ("predictions", "dead_letters")}
         self._outputs = {name: path and absolute(path) for name, path in outputs.items()}
         self._states, self._queries = f"{folder}/states", f"{folder}/spark"
@@ -111,15 +112,15 @@ class Stream:
         self._base = self._bases.before(1)
         if self._base is not None:
             _check_same(plan, folder, self._base)
-        #: Where a stream begins that has no state yet: what is in the model file, if it is there.
+        #: The start of a stream without a state: the model file, if it exists.
         self.session = Session(plan, plan.model if self._base is None else None, self._progress.say)
         self._begin = time.perf_counter()
         self._failure: StreamkarmaError | None = None
-        #: Records a topic no longer had, by ``topic/partition``.
+        #: Number of expired records, by ``topic/partition``.
         self._lost: dict[str, int] = {}
 
     def run(self, spark: SparkSession) -> int:
-        """Continue to the end, or to a signal.
+        """Continue until the end or a signal.
 
         Returns
         -------
@@ -128,7 +129,7 @@ class Stream:
         Raises
         ------
         RunError
-            If it cannot continue. Nothing is lost when it is started again.
+            If it cannot continue. Nothing is lost when it is restarted.
         """
         stop = StopSignal()
         with ExitStack() as stack:
@@ -166,7 +167,7 @@ class Stream:
             .option("kafka.isolation.level", "read_committed")
             .option("subscribe", ",".join(read.topics))
             .option("startingOffsets", read.start)
-            # Records that have expired do not come again, however often one begins; they are told of.
+            # Restarting would not bring expired records back; they are reported instead.
             .option("failOnDataLoss", "false")
         )
         for name, value in read.settings.items():
@@ -218,9 +219,9 @@ class Stream:
         self._show()
 
     def _look_for_lost(self, spark: SparkSession, elsewhere: Sequence[tuple[str, int, int, int]]) -> None:
-        """Tell the user of records that expired before they were read.
+        """Report records that expired before they were read.
 
-        Offsets are passed over without a loss, too: by marks of transactions, and in compacted topics.
+        Skipped offsets alone are not a loss: transaction markers and compaction also skip some.
         """
         if not elsewhere:
             return
@@ -238,7 +239,7 @@ class Stream:
                 )
 
     def _begun(self, frame: DataFrame) -> State | None:
-        """What all partitions begin with, once there is a record to tell the task by."""
+        """The base of all partitions, once there is a record from which to infer the task."""
         settle_by_topics(self.session, frame, self._subscription.longest)
         task_model = self.session.task_model
         if frame.isEmpty():
@@ -256,7 +257,7 @@ class Stream:
         folders = folders_in(self._states, 2)
         names = ["/".join(folder.split("/")[-2:]) for folder in folders]
         read = ReadStates(tuple(folders), number + 1)
-        if len(folders) <= FAN:
+        if len(folders) <= FAN_IN:
             rows = [Row(part, STATE, data) for part, data in read.states(range(len(folders)))]
             state = merged_rows(base.to_bytes(), rows, names)
         else:
@@ -266,7 +267,7 @@ class Stream:
         return state._replace(kept=kept)
 
     def _show(self) -> None:
-        """Report the progress."""
+        """Report progress."""
         state = self._together.before(sys.maxsize)
         if state is not None:
             self.session.take_over(state.model, state.kept, state.totals, Output())
@@ -276,12 +277,12 @@ class Stream:
 
 @dataclass(frozen=True)
 class ReadStates:
-    """Reads the last states of partitions from before a batch.
+    """Reads the last states of partitions before a batch.
 
     Attributes
     ----------
     folders
-        Of all partitions.
+        The folders of all partitions.
     batch
         The number of the batch.
     """
@@ -290,13 +291,13 @@ class ReadStates:
     batch: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Those whose numbers are in the only column."""
+        """The states of the partitions whose numbers are in the only column."""
         for batch in batches:
             for part, data in self.states(batch.column(0).to_pylist()):
                 yield batch_of([Row(part, STATE, data)])
 
     def states(self, parts: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-        """Their numbers, and bytes."""
+        """The numbers and bytes of the states."""
         for part in parts:
             state = Store(self.folders[part]).before(self.batch)
             if state is not None:
@@ -304,8 +305,8 @@ class ReadStates:
 
 
 def _check_ends(query: StreamingQuery) -> None:
-    """RunError if a batch ended before it began, which Spark would pass over."""
-    # Its attributes have offsets as Python writes them.
+    """Raise RunError if a batch ended before it began, which Spark would ignore."""
+    # The attributes of a progress object have offsets in Python's notation; its JSON has not.
     told = [orjson.loads(progress.json)["sources"] for progress in query.recentProgress]
     for source in (source for sources in told for source in sources):
         begins, ends = (source[name] or {} for name in ("startOffset", "endOffset"))
@@ -315,7 +316,7 @@ def _check_ends(query: StreamingQuery) -> None:
 
 
 def _check_end(topic: str, number: int | str, offset: int, end: int) -> None:
-    """RunError if a partition ends before the offset where it was left."""
+    """Raise RunError if a partition ends before the offset already reached."""
     if end < offset:
         raise RunError(
             f"topic {topic}, partition {number}: offset {offset} is past its end, {end}; was the topic "
@@ -324,7 +325,7 @@ def _check_end(topic: str, number: int | str, offset: int, end: int) -> None:
 
 
 def _check_same(plan: Plan, folder: str, base: State) -> None:
-    """UsageError if a stream was started with other options."""
+    """Raise UsageError if a stream was started with other options."""
     check_options(plan, folder, base.model)
     check_task(plan, folder, resumed(folder, base.model, base.kept, lambda _: None))
     check_alike(plan, base.model, base.kept, folder, "give another --checkpoint")

@@ -1,4 +1,4 @@
-"""The first pass: what names, classes and numbers there are."""
+"""The first pass, which collects names, classes and moments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamkarma.runtime.loop import Loop
 
 
 class SurveyLoop(Loop):
-    """Reads records as a loop does, and learns from them only names, classes and moments, if anything."""
+    """A loop that learns only names, classes and moments."""
 
     def _run(self, batch: EventBatch) -> None:
         if self.learns:

@@ -1,4 +1,4 @@
-"""Work on the parts of an input: pure functions of a part, so that one that is done again changes nothing."""
+"""Work on the parts of an input, as pure functions, so that a repeated task gives the same result."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: The results of a part, in rows.
+#: The columns of the rows that a part results in.
 COLUMNS = "part bigint, kind string, data binary"
-#: The kind of a row that says why there is nothing else, in one line.
+#: The kind of a row with a one-line error message, in place of results.
 PROBLEM = "problem"
-#: The kind of rows that have dead letters, as lines of JSON.
+#: The kind of a row with dead letters, as JSON lines.
 LETTERS = "letters"
 
 Result = TypeVar("Result")
@@ -30,7 +30,7 @@ Work = Callable[[int, Iterator[Chunk]], Iterator[tuple[str, bytes]]]
 
 
 class Row(NamedTuple):
-    """The result of a part."""
+    """A row of the results of a part."""
 
     part: int
     kind: str
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 def over_parts(frame: DataFrame, reader: Reader, work: Work) -> DataFrame:
-    """What comes of every part of a frame."""
+    """The results of every part of a frame."""
     return frame.mapInArrow(partial(_run, reader, work), COLUMNS)
 
 
@@ -48,7 +48,7 @@ def collected(frame: DataFrame) -> list[Row]:
     Raises
     ------
     RunError
-        If a part could not be worked on, or Spark not go on.
+        If a part could not be processed, or Spark failed.
     """
     with translated():
         rows = sorted(Row(part, kind, bytes(data)) for part, kind, data in frame.collect())
@@ -58,12 +58,12 @@ def collected(frame: DataFrame) -> list[Row]:
 
 
 def rows_in_order(frame: DataFrame) -> Iterator[Row]:
-    """The rows of a frame, one partition at a time: no more of them are worked on than are asked for.
+    """The rows of a frame, one partition at a time; partitions are processed only on demand.
 
     Raises
     ------
     RunError
-        As ``collected``.
+        As in ``collected``.
     """
     with translated():
         for part, kind, data in frame.toLocalIterator():
@@ -72,13 +72,13 @@ def rows_in_order(frame: DataFrame) -> Iterator[Row]:
             yield row
 
 
-def letters_apart(
+def write_letters(
     parts: DataFrame, wanted: bool, destinations: Destinations, rest: Callable[[DataFrame], Result]
 ) -> Result:
-    """Write dead letters of parts to their file, in order, and do something with the other rows."""
+    """Write the dead letters of parts to their file, in order, and pass the other rows on."""
     if not wanted:
         return rest(parts)
-    # What is asked for twice would be worked out twice.
+    # Otherwise the parts would be processed twice.
     kept = parts.persist()
     result = rest(kept.where(f"kind != '{LETTERS}'"))
     for row in rows_in_order(kept.where(f"kind = '{LETTERS}'")):
@@ -88,13 +88,13 @@ def letters_apart(
 
 
 def check(row: Row) -> None:
-    """RunError if a part could not be processed."""
+    """Raise RunError if a part could not be processed."""
     if row.kind == PROBLEM:
         raise RunError(row.data.decode())
 
 
 def _run(reader: Reader, work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Work on the parts of one task. What is the user's to mend is told, and not tried again."""
+    """Process the parts of a task. Errors that the user must fix are returned instead of retried by Spark."""
     use_threads(1)
     for part, chunks in reader.read(batches):
         try:
@@ -105,7 +105,7 @@ def _run(reader: Reader, work: Work, batches: Iterable[pa.RecordBatch]) -> Itera
 
 
 def batch_of(rows: list[Row]) -> pa.RecordBatch:
-    """Rows as Arrow has them."""
+    """Rows as an Arrow batch."""
     import pyarrow as pa
 
     schema = pa.schema([("part", pa.int64()), ("kind", pa.string()), ("data", pa.binary())])

@@ -1,4 +1,4 @@
-"""Models of parts made one, a few at a time, where they are: they do not all meet in one place."""
+"""Merges the models of parts in a tree, a few at a time on the cluster, instead of all in one place."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: As many models are merged at a time.
-FAN = 8
-#: The kind of a row that has a state.
+#: Number of models merged at a time.
+FAN_IN = 8
+#: The kind of a row with a state.
 STATE = "state"
 
 
@@ -28,20 +28,20 @@ def merged_parts(parts: DataFrame, base: bytes, names: Sequence[str]) -> State:
     parts
         A row with the state of each.
     base
-        Bytes of the state that all of them went on from.
+        Bytes of the state from which all of them started.
     names
-        What the merged model comes from, by part.
+        The names of the parts.
 
     Raises
     ------
     RunError
-        If one of them could not be worked on, or they could not be merged.
+        If a part could not be processed, or the states could not be merged.
     """
     rows = parts
-    while len(names) > FAN:
-        grouped = rows.selectExpr(f"part div {FAN} as above", *rows.columns)
+    while len(names) > FAN_IN:
+        grouped = rows.selectExpr(f"part div {FAN_IN} as above", *rows.columns)
         rows = grouped.groupBy("above").applyInArrow(partial(_merge_group, base, names), COLUMNS)
-        names = names[::FAN]
+        names = names[::FAN_IN]
     return merged_rows(base, collected(rows), names)
 
 
@@ -53,9 +53,9 @@ def merged_rows(base: bytes, rows: list[Row], names: Sequence[str]) -> State:
 
 
 def merge_rows(base: bytes, names: Sequence[str], rows: list[Row]) -> Row:
-    """One row of those of some parts; its number is that of the group they are in."""
+    """Merge the rows of some parts into one, numbered by their group."""
     rows = sorted(rows)
-    above = rows[0].part // FAN
+    above = rows[0].part // FAN_IN
     problem = next((row for row in rows if row.kind == PROBLEM), None)
     if problem is not None:
         return problem._replace(part=above)

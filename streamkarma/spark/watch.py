@@ -1,4 +1,4 @@
-"""How far Spark is, in lines for the user."""
+"""Progress of Spark jobs, in lines for the user."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-#: Seconds between two looks.
+#: Seconds between checks.
 _EVERY = 2.0
 
 
 @contextmanager
 def watched(spark: SparkContext, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Report how many tasks are done, while something is running."""
+    """Report how many tasks are done while a job is running."""
     over = threading.Event()
     thread = threading.Thread(target=_watch, args=(spark, what, say, over), daemon=True)
     thread.start()

@@ -1,26 +1,26 @@
-"""Which records of which part come first and last."""
+"""Divides the records of parts into the first ones, the last ones, and those between."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Numbers of records in a part, from the first to behind the last.
+#: A half-open range of records of a part.
 Window = tuple[int, int]
 
 
-def shared_out(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int, Window]]:
+def split_windows(sizes: Mapping[int, int], warm: int, tail: int) -> list[dict[int, Window]]:
     """The windows, by part, of the first records, those between, and the last.
 
     Parameters
     ----------
     sizes
-        How many records each part has.
+        The number of records in each part.
     warm, tail
-        How many are the first and the last; the last give way.
+        The number of first and last records; if they overlap, there are fewer last ones.
 
     Examples
     --------
-    >>> shared_out({0: 5, 1: 5}, 2, 6)
+    >>> split_windows({0: 5, 1: 5}, 2, 6)
     [{0: (0, 2)}, {0: (2, 4)}, {0: (4, 5), 1: (0, 5)}]
     """
     total = sum(sizes.values())

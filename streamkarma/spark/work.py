@@ -1,4 +1,4 @@
-"""What a task does with a part: look at its records, learn them, score them, or hand them out."""
+"""The tasks for a part: survey its records, learn them, score them, or return them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from streamkarma.spark.windows import Window
 
 #: The kinds of rows.
 COUNTS, TEXT = "counts", "text"
-#: Rows of dead letters have about so many bytes.
+#: Approximate size of a row of dead letters, in bytes.
 _SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Looks at all records of a part: what names, classes and numbers there are; nothing is learned yet.
+    """Collects names, classes and moments from all records of a part, without learning them.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Survey:
         state.model.begin_survey()
         loop = state.loop(Output(), kind=SurveyLoop)
         lines, seen = read_by(loop, chunks), state.after(loop)
-        # Nothing is learned yet.
+        # No event counts as learned yet.
         kept = {**seen.kept, "events": state.kept["events"]}
         yield STATE, State(seen.model, kept, NOTHING, {str(part): lines}).to_bytes()
 
@@ -58,9 +58,9 @@ class Learn:
     base
         Bytes of a ``State``.
     windows
-        By part, the records to learn; all of them if there are none.
+        By part, the records to learn; all of them if empty.
     letters
-        Whether to tell of each record that could not be used.
+        Whether to return the records that could not be used.
     """
 
     base: bytes
@@ -81,7 +81,7 @@ class Learn:
 
 @dataclass(frozen=True)
 class Count:
-    """Counts the events of a part, which are records that a model can read, and the records of its pieces.
+    """Counts the events of a part (records that the model can read), and the records of its pieces.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Score:
-    """Scores a part with a model, and writes the predictions to a file of its own.
+    """Scores a part with a model, and writes the predictions to the part's own file.
 
     Attributes
     ----------
@@ -108,9 +108,9 @@ class Score:
     firsts
         By part, the number of its first event.
     folder
-        Where the files go.
+        The folder of the files.
     letters
-        Whether to tell of each record that could not be used.
+        Whether to return the records that could not be used.
     """
 
     model: bytes
@@ -136,7 +136,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Copy:
-    """Hands out records of some parts as they are: packed chunks."""
+    """Returns the records of some parts unchanged, as packed chunks."""
 
     windows: Mapping[int, Window]
 
@@ -146,7 +146,7 @@ class Copy:
 
 
 def read_by(loop: Loop, chunks: Iterator[Chunk]) -> list[int]:
-    """Have a loop read all records of a part; returns how many each piece of it has."""
+    """Feed all records of a part to a loop; returns the number of records in each piece."""
     lines = Counter[int]()
     for chunk in chunks:
         loop.feed(chunk.records())
@@ -155,7 +155,7 @@ def read_by(loop: Loop, chunks: Iterator[Chunk]) -> list[int]:
 
 
 def windowed(chunks: Iterator[Chunk], window: Window | None) -> Iterator[Chunk]:
-    """The records of a part that are in a window; those behind it are not read."""
+    """The records of a part that are in a window; those after it are not read."""
     if window is None:
         yield from chunks
         return
@@ -169,12 +169,12 @@ def windowed(chunks: Iterator[Chunk], window: Window | None) -> Iterator[Chunk]:
 
 
 class Letters:
-    """Records of a part that could not be used, as lines of JSON that wait to be handed on.
+    """A buffer of the records of a part that could not be used, as JSON lines.
 
     Parameters
     ----------
     wanted
-        Whether anybody wants them.
+        Whether to keep them.
     """
 
     def __init__(self, wanted: bool) -> None:
@@ -183,14 +183,14 @@ class Letters:
         self._size = 0
 
     def write(self, letter: DeadLetter) -> None:
-        """Take another one."""
+        """Add a dead letter."""
         if self._wanted:
             line = orjson.dumps(report.dead_letter(letter), option=orjson.OPT_APPEND_NEWLINE)
             self._lines.append(line)
             self._size += len(line)
 
     def rows(self, least: int = 1) -> Iterator[tuple[str, bytes]]:
-        """Hand on those that wait, once they have so many bytes."""
+        """Yield the buffered letters once they have at least ``least`` bytes."""
         if self._size >= least:
             yield LETTERS, b"".join(self._lines)
             self._lines, self._size = [], 0

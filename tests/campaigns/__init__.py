@@ -1,13 +1,13 @@
-"""Long random tests, one module each.
+"""Long randomised tests, one module each.
 
-A module says what it does in four constants and one function:
+A module has four constants and a function:
 
 ``TRIES``, ``PROMISE``
-    What one try is, and what must hold in each; both stand in ``docs/robustness.md``.
+    What one try does, and what must hold in each; both appear in ``docs/robustness.md``.
 ``SHORT``, ``LONG``
-    How many tries the test suite makes, and how many ``python -m tests.campaigns`` makes.
+    The number of tries in the test suite, and in ``python -m tests.campaigns``.
 ``run(tries, seed, folder)``
-    Makes so many tries, in an empty folder; raises AssertionError at the first that fails, with
+    Makes this many tries in an empty folder; raises AssertionError at the first that fails, with
     what is needed to repeat it.
 """
 
@@ -33,7 +33,7 @@ def row_of(name: str, module: ModuleType) -> str:
 
 
 def repeat(attempt: Callable[[random.Random, Path], None], tries: int, seed: int, folder: Path) -> None:
-    """Make tries that do not depend on one another: the one number ``i`` has the seed ``seed + i``.
+    """Make independent tries: try ``i`` has the seed ``seed + i``.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def repeat(attempt: Callable[[random.Random, Path], None], tries: int, seed: int
     Raises
     ------
     AssertionError
-        At the first try that fails; it names the seed that repeats this one alone.
+        At the first try that fails, with the seed that repeats it.
     """
     for own_seed in range(seed, seed + tries):
         own_folder = folder / str(own_seed)

@@ -21,7 +21,7 @@ MODULES = campaigns()
 @click.option("--tries", type=click.IntRange(min=1), help="How many.  [default: as many as the module says]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def main(names: tuple[str, ...], tries: int | None, seed: int) -> None:
-    """Run campaigns in their long form: all of them, or those named."""
+    """Run the long form of all campaigns, or of those named."""
     all_held = True
     for name in names or MODULES:
         all_held &= _run(name, tries or MODULES[name].LONG, seed)
@@ -29,7 +29,7 @@ def main(names: tuple[str, ...], tries: int | None, seed: int) -> None:
 
 
 def _run(name: str, tries: int, seed: int) -> bool:
-    """Run one campaign and print its line; whether it held."""
+    """Run one campaign and print its line; returns whether it passed."""
     folder = Path(tempfile.mkdtemp(prefix=f"campaign-{name}-"))
     begin = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""Lines that no well-behaved source would send."""
+"""Lines that no well-behaved source sends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 BOM = b"\xef\xbb\xbf"
 
-#: Values that are JSON, or nearly, and that a reader may trip over.
+#: Values that are JSON, or nearly, and may trip up a reader.
 VALUES = [
     b"1e308", b"-1e308", b"1e309", b"1e999", b"1e-400", b"5e-324", b"-0", b"-0.0", b"0.1e1", b"1E+2",
     b"9007199254740993", b"18446744073709551616", b"123456789012345678901234567890", b"9" * 400,
@@ -22,7 +22,7 @@ VALUES = [
     b"{}", b"[]", b"[[]]", b"[1,2]", b"[1,NaN]", b'{"a":1}', b'{"a":{"b":null}}', b'[{"a":1},"b",null]',
 ]  # fmt: skip
 
-#: Names that mean something elsewhere, or that collide with another one once they are flattened.
+#: Names with a meaning elsewhere, or that collide with others once flattened.
 NAMES = [
     b'""', b'"a"', b'"b"', b'"y"', b'"id"', b'"w"', b'"skip"', b'"n"', b'"prediction"', b'"a.b"', b'"a.0"',
     b'"."', b'"a."', b'".a"', b'"__class__"', b'"__proto__"', b'"\\u0061"', b'"\\ud800"', b'"\\u0000"',
@@ -41,14 +41,14 @@ DOCUMENTS = [
 
 
 def hostile_line(rng: random.Random, good: bytes, longest: int) -> bytes:
-    """A line made from a good one, or from nothing.
+    """A line made from a good one, or from scratch.
 
     Parameters
     ----------
     rng
-        What chooses.
+        The generator.
     good
-        A line that is in order.
+        A valid line.
     longest
         Some lines are longer than this.
     """
@@ -131,7 +131,7 @@ def _noise(rng: random.Random, good: bytes, longest: int) -> bytes:
 
 
 def _ascii(rng: random.Random, good: bytes, longest: int) -> bytes:
-    """The same line by other means: escapes, blanks, another order."""
+    """The same line written differently: escapes, spaces, another order."""
     record = json.loads(good)
     names = list(record)
     rng.shuffle(names)

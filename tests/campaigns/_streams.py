@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any, NamedTuple
 
-#: Options of each learner that are worth a try; few support vectors, so that many give way.
+#: Options of each learner to try; few support vectors, so that many are pruned.
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "karma": [{"budget": 6}, {"budget": 8, "pruning": "remove"}, {"budget": 8, "pruning": "oldest"},
               {"budget": None, "gamma": 3}, {"eta": 0.3, "budget": 5}, {"budget": 9, "forget": 20.0},
@@ -28,18 +28,18 @@ LABELS: dict[str, list[list[Any]]] = {
 
 
 class Case(NamedTuple):
-    """What is learned, and from what.
+    """A learner and the stream for it.
 
     Attributes
     ----------
     task, learner, options
-        What ``TaskModel`` takes.
+        The arguments of ``TaskModel``.
     labels
-        The classes, or empty for a regression.
+        The classes, or empty for regression.
     names, categories
         Attributes that are numbers, and those that are one of three strings.
     share
-        How much of an event is observed.
+        The share of values that are observed.
     """
 
     task: str
@@ -70,7 +70,7 @@ def any_case(rng: random.Random) -> Case:
     learner = rng.choice([*OPTIONS, "karma", "explicit"])
     kind = rng.choice(["binary", "multiclass", "regression"])
     labels = rng.choice(LABELS[kind]) if kind in LABELS else []
-    # Numbers that stand for more than two classes are named as such, or they mean regression.
+    # Numbers as labels of more than two classes need an explicit task; otherwise they mean regression.
     tasks = [kind] if kind == "multiclass" and isinstance(labels[0], int) else [kind, "auto"]
     options = rng.choice(OPTIONS[learner])
     names = ["a", "b", "ü", "x y", *(f"x{i}" for i in range(rng.choice([0, 3, 12])))]
@@ -79,5 +79,5 @@ def any_case(rng: random.Random) -> Case:
 
 
 def line(record: dict[str, Any]) -> bytes:
-    """A record as JSON, with few blanks as most producers write it."""
+    """A record as JSON, with few spaces, as most producers write it."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()

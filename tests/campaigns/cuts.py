@@ -1,4 +1,4 @@
-"""A run that ends and is resumed anywhere, and lines that come in blocks of any size."""
+"""A run that ends and is resumed anywhere, with lines in blocks of any size."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SHORT, LONG = 15, 3000
 
 
 class Written(NamedTuple):
-    """What a run put out: rows as bytes, and dead letters."""
+    """The output of a run: rows as bytes, and dead letters."""
 
     rows: list[bytes]
     letters: list[tuple[int, str, bytes]]
 
     def output(self) -> Output:
-        """What fills it."""
+        """An output that fills it."""
         return Output(lambda rows, at: self.rows.append(rows.text()), self._keep_letter)
 
     def _keep_letter(self, letter: DeadLetter) -> None:
@@ -64,7 +64,7 @@ def _attempt(rng: random.Random, folder: Path) -> None:
 
 
 def _run(plan: Plan, blocks: list[Records], written: Written | None = None) -> Written:
-    """Learn some records with the model that is there, or a new one, and save it."""
+    """Learn some records with the existing model, or a new one, and save it."""
     written = written or Written([], [])
     session = Session(plan, plan.model, lambda _: None)
     loop = session.new_loop(written.output())
@@ -76,7 +76,7 @@ def _run(plan: Plan, blocks: list[Records], written: Written | None = None) -> W
 
 
 def _any_stream(rng: random.Random) -> tuple[Plan, list[bytes], list[float]]:
-    """What to run, the lines, and when each came."""
+    """A plan, the lines, and their times."""
     case = any_case(rng)
     waiting = rng.choice([0, 0, 3, 30])
     fields = {"id": "id"} if waiting or rng.random() < 0.3 else {}
@@ -91,7 +91,7 @@ def _any_stream(rng: random.Random) -> tuple[Plan, list[bytes], list[float]]:
         pending=waiting or None,
         pending_seconds=rng.choice([None, 15.0]) if waiting else None,
         regret=regret,
-        # A sample that does not hold all events, or does.
+        # Too small for all events, or large enough.
         regret_memory=None if regret == "none" else rng.choice([20, 500]),
     )
     records = _late_labels(rng, case) if waiting else _labelled(rng, case)
@@ -101,20 +101,20 @@ def _any_stream(rng: random.Random) -> tuple[Plan, list[bytes], list[float]]:
             record["w"] = rng.choice([1, 1, 0.25, 4, 0])
         plain = line(record)
         lines.append(hostile_line(rng, plain, 2000) if rng.random() < 0.03 else plain)
-    # The clocks of several sources: time goes back, too.
+    # Like the clocks of several sources, which may also go back.
     times = [1000.0 + number + rng.uniform(-4.0, 4.0) for number in range(len(lines))]
     return plan, lines, times
 
 
 def _labelled(rng: random.Random, case: Case) -> Iterator[dict[str, Any]]:
-    """Events, some without a label; no comparison begins before the 256th."""
+    """Events, some without a label; the first comparison is at the 256th."""
     for number in range(240):
         label = case.label(rng) if rng.random() < 0.9 else None
         yield {"id": number, **case.record(rng), "y": label}
 
 
 def _late_labels(rng: random.Random, case: Case) -> Iterator[dict[str, Any]]:
-    """Events without labels, and labels that come later or earlier, or never."""
+    """Events without labels, and labels that arrive later, earlier, or never."""
     to_come: list[int] = []
     for number in range(120):
         key = number if rng.random() < 0.97 else rng.randrange(120)
@@ -131,7 +131,7 @@ def _late_labels(rng: random.Random, case: Case) -> Iterator[dict[str, Any]]:
 def _blocks(
     rng: random.Random, lines: list[bytes], times: list[float], begin: int, end: int
 ) -> list[Records]:
-    """The lines from one to another in blocks of any size."""
+    """A range of lines, in blocks of any size."""
     size = rng.choice([1, 3, 40, 1000])
     cuts = [*range(begin, end, size), end]
     return [_records(lines, times, first, last) for first, last in pairwise(cuts)]

@@ -1,4 +1,4 @@
-"""Every learner with parameters at their extremes, on streams that are extreme as well."""
+"""Every learner with extreme parameters, on extreme streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Stream = Callable[[random.Random, int, bool], list[Event]]
 _FORGET = [None, None, 1, 1.5, 2, 3, 50, 1e12]
 _SHARED = {"scale": [True, True, False], "forget": _FORGET, "max_attributes": [16384, 16384, 1, 3],
            "max_coordinates": [16384, 16384, 1, 5]}  # fmt: skip
-#: What each parameter is drawn from; None of them out of its range, though two may contradict each other.
+#: The values to draw from for each parameter; all are in range, but two may contradict each other.
 PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "karma": {
         "gamma": [1, 2, 2, 3, 8, 32, "auto"],
@@ -85,7 +85,7 @@ def _constant(rng: random.Random, events: int, regression: bool) -> list[Event]:
 
 
 def _sized(rng: random.Random, events: int, regression: bool) -> list[Event]:
-    """Numbers of every size, mostly of one."""
+    """Numbers of all magnitudes, mostly of the same."""
     size, target = rng.choice([1e-320, 1e-150, 1e150, 1.7e308]), rng.choice([1e-300, 1e90])
     stream = []
     for _ in range(events):
@@ -106,7 +106,7 @@ def _many_classes(rng: random.Random, events: int, regression: bool) -> list[Eve
 
 
 def _drifting(rng: random.Random, events: int, regression: bool) -> list[Event]:
-    """Attributes come and go, and change their kind and their size."""
+    """Attributes that come and go, and change their kind and magnitude."""
     stream = []
     for t in range(events):
         era = t * 6 // max(events, 1)
@@ -121,7 +121,7 @@ def _drifting(rng: random.Random, events: int, regression: bool) -> list[Event]:
 
 
 def _weighted(rng: random.Random, events: int, regression: bool) -> list[Event]:
-    """Weights of every size, and 0."""
+    """Weights of all magnitudes, and 0."""
     weights = [0.0, 1.0, 1e-300, 1e-6, 1e6, 1e300]
     return [
         (record, label, rng.choice(weights)) for record, label, _ in _rare_categories(rng, events, regression)
@@ -156,7 +156,7 @@ def make(rng: random.Random, learner: str, regression: bool) -> tuple[Model, dic
 
 
 def run(tries: int, seed: int, folder: Path) -> None:
-    """See ``TRIES`` and ``PROMISE``; a try on its own has the seed that a failure names."""
+    """See ``TRIES`` and ``PROMISE``; a failure names the seed of its try."""
     for own_seed in range(seed, seed + tries):
         attempt(own_seed, folder)
 
@@ -182,7 +182,7 @@ def attempt(seed: int, folder: Path) -> None:
 
 
 def _learn(model: Model, events: list[Event]) -> None:
-    """Learn events in blocks, as the command line does; labels that the model refuses are left out."""
+    """Learn events in blocks, like the command line, without labels that the model refuses."""
     for begin in range(0, len(events), 100):
         records, labels, weights = [], [], []
         for record, label, weight in events[begin : begin + 100]:

@@ -1,4 +1,4 @@
-"""Every step by which a run writes its files fails once, in every way."""
+"""Every step of writing a run's files fails once, in every way."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ SHORT, LONG = 12, 20_000
 
 _LINES = 30
 _WAYS = ("ENOSPC", "EIO", "half", "kill")
-#: What is compared in the end; the summary is of the last run alone.
+#: The files compared at the end; the summary covers only the last run.
 _COMPARED = ("model", "predictions", "dead")
-#: Those that write the model use these modules.
+#: The modules that write the model.
 _WRITERS = ("streamkarma.checkpoint", "streamkarma.replacing")
 
 
 class KilledError(BaseException):
-    """The process has ended there."""
+    """The process was killed there."""
 
 
 class Step(NamedTuple):
-    """Which step fails, counted from 1, and how."""
+    """The number of the step that fails, from 1, and how."""
 
     number: int
     way: str
 
 
 class Disk:
-    """Counts the steps, and has one of them fail.
+    """Counts the steps, and makes one of them fail.
 
-    After a kill no step comes about any more.
+    After a kill, no further step has any effect.
     """
 
     def __init__(self, fails: Step | None) -> None:
@@ -89,7 +89,7 @@ class Disk:
 
 
 class _File:
-    """A file of the model's, whose writes are steps."""
+    """A model file whose writes are steps."""
 
     def __init__(self, file: Any, disk: Disk) -> None:
         self._file, self._disk = file, disk
@@ -116,7 +116,7 @@ class _File:
 
 @contextmanager
 def failing(fails: Step | None) -> Iterator[Disk]:
-    """Have a step fail, of all within."""
+    """Make a step within the block fail."""
     disk = Disk(fails)
 
     def stepwise(do: Any) -> Any:
@@ -152,7 +152,7 @@ def run(tries: int, seed: int, folder: Path) -> None:
 
 
 def _try_steps(seed: int, most: int, folder: Path) -> int:
-    """Have the steps of one run fail, each in a run of its own, or so many of them; returns how many."""
+    """Make each step of a run fail, or ``most`` of them, in separate runs; returns how many."""
     rng = random.Random(seed)
     (folder / "whole").mkdir(parents=True)
     plan = Plan(
@@ -186,7 +186,7 @@ def _try_steps(seed: int, most: int, folder: Path) -> int:
 
 
 def _steps(rng: random.Random, first: int, most: int) -> list[Step]:
-    """What fails in the first run, and in those after it."""
+    """The steps that fail in the first run, and in those after it."""
     steps = [Step(first, rng.choice(_WAYS))]
     while rng.random() < 0.3:
         steps.append(Step(rng.randint(1, most), rng.choice(_WAYS)))
@@ -194,7 +194,7 @@ def _steps(rng: random.Random, first: int, most: int) -> list[Step]:
 
 
 def _disturbed(plan: Plan, source: JsonLinesSource, step: Step) -> None:
-    """Run until the step that fails."""
+    """Run until the failing step."""
     said = ""
     with failing(step), suppress(KilledError):
         try:
@@ -217,7 +217,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _source(rng: random.Random, folder: Path) -> Path:
-    """Lines of all sorts: events, labels alone, blank, broken and too long ones."""
+    """Lines of all kinds: events, labels alone, blank, broken and too long ones."""
     lines = []
     for i in range(_LINES):
         event = {f"x{j}": round(rng.gauss(0, 1), 3) for j in range(5) if rng.random() < 0.6}

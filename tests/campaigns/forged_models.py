@@ -1,4 +1,4 @@
-"""Model files that somebody has changed who can make the checksum right again."""
+"""Model files modified by somebody who can also fix the checksum."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ PROMISE = (
 SHORT = 1_000
 LONG = 200_000
 
-#: What a try may cost: megabytes beyond what models of this size need anyway, and seconds of work. (A
-#: process that was interrupted for a while has not worked; a little more is for collecting garbage.)
+#: What a try may cost: megabytes beyond what models of this size need anyway, and seconds of CPU time, with a
+#: margin for collecting garbage.
 MOST_MEGABYTES, MOST_SECONDS = 300, 2.0
 
 Json = Any
 
 
 class Sample(NamedTuple):
-    """A model file, taken apart."""
+    """A decoded model file."""
 
     header: dict[str, Json]
     arrays: dict[str, NDArray[Any]]
 
 
 class Raw:
-    """A piece of JSON as it stands, which no JSON writer would write."""
+    """A literal piece of JSON that no JSON writer would write."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -92,7 +92,7 @@ _KINDS: list[dict[str, Any]] = [
 
 
 def samples(folder: Path) -> list[Sample]:
-    """A model of every learner and task, with all that the command line keeps beside it."""
+    """A model of every learner and task, with all state saved by the command line."""
     made = []
     for number, kind in enumerate(_KINDS):
         for task in ("binary", "multiclass", "regression"):
@@ -117,10 +117,11 @@ def _block(records: list[dict[str, Any]]) -> Records:
 
 
 def run(tries: int, seed: int, folder: Path) -> None:
-    """See ``TRIES`` and ``PROMISE``; a try on its own has the seed that a failure names."""
+    """See ``TRIES`` and ``PROMISE``; a failure names the seed of its try."""
     models = samples(folder)
     path = folder / "forged"
     with warnings.catch_warnings():
+        # A warning breaks the promise, and pytest's filters do not apply outside of it.
         warnings.simplefilter("error")
         for sample in models:
             _write(path, sample)
@@ -136,7 +137,7 @@ def run(tries: int, seed: int, folder: Path) -> None:
 
 
 def attempt(path: Path, before: float, told: str) -> None:
-    """Use one file, and see what it costs."""
+    """Use a file, and check what it costs."""
     begin = time.process_time()
     try:
         refused = _use(path)
@@ -149,7 +150,7 @@ def attempt(path: Path, before: float, told: str) -> None:
 
 
 def _use(path: Path) -> str | None:
-    """Do with a model file what can be done with one; the line by which it is refused, or None."""
+    """Use a model file in every way; returns the line by which it is refused, or None."""
     try:
         session = Session(Plan(model=str(path), quiet=True, regret="zero"), str(path), lambda line: None)
         _positions(session)
@@ -166,7 +167,7 @@ def _use(path: Path) -> str | None:
 
 
 def _positions(session: Session) -> None:
-    """As a run on a topic reads them."""
+    """Read the positions like a run on a topic."""
     try:
         positions_from(session.kept.get("kafka", {}))
     except (AttributeError, TypeError, ValueError) as error:
@@ -224,7 +225,7 @@ _NAMES = [
 
 
 def _change(rng: random.Random, sample: Sample) -> str:
-    """Change something, and say what."""
+    """Change something, and describe it."""
     if rng.random() < 0.5 or not sample.arrays:
         return _change_header(rng, sample.header)
     return rng.choice([_change_values, _change_values, _change_values, _change_shape, _change_names])(
@@ -233,7 +234,7 @@ def _change(rng: random.Random, sample: Sample) -> str:
 
 
 def _change_header(rng: random.Random, header: dict[str, Json]) -> str:
-    """Change a value somewhere in the header; parts of it are as likely, whatever their sizes."""
+    """Change a value in the header; its parts are equally likely, whatever their sizes."""
     where: list[Any] = []
     at: Json = header
     while True:
@@ -265,7 +266,7 @@ def _change_header(rng: random.Random, header: dict[str, Json]) -> str:
 
 
 def _change_values(rng: random.Random, sample: Sample) -> str:
-    """Other numbers in an array."""
+    """Change numbers in an array."""
     name = rng.choice(list(sample.arrays))
     array = sample.arrays[name].copy()
     flat = array.reshape(-1)
@@ -293,12 +294,13 @@ def _change_values(rng: random.Random, sample: Sample) -> str:
 
 
 def _change_shape(rng: random.Random, sample: Sample) -> str:
-    """Another shape or type, with as many bytes or with other ones."""
+    """Change the shape or type of an array, with the same number of bytes or another."""
     name = rng.choice(list(sample.arrays))
     array = sample.arrays[name]
     if rng.random() < 0.3:
         kind = rng.choice(checkpoint.TYPES)
         with np.errstate(all="ignore"), warnings.catch_warnings():
+            # Casts of NaN and complex numbers warn, which is of no interest.
             warnings.simplefilter("ignore")
             sample.arrays[name] = array.astype(kind)
         return f"{name} as {kind}"
@@ -311,7 +313,7 @@ def _change_shape(rng: random.Random, sample: Sample) -> str:
 
 
 def _change_names(rng: random.Random, sample: Sample) -> str:
-    """Arrays that are exchanged, renamed, left out or added; or another list of them than is true."""
+    """Swap, rename, remove or add arrays, or falsify their list."""
     names = list(sample.arrays)
     one, other, action = rng.choice(names), rng.choice(names), rng.random()
     if action < 0.4:

@@ -1,4 +1,4 @@
-"""Lines of every bad kind among good ones, through every way of reading them."""
+"""Bad lines of every kind among good ones, read in every way."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _LINES = 200
 
 
 class Setting(NamedTuple):
-    """A stream of lines, and what reads it.
+    """A stream of lines, and how it is read.
 
     Attributes
     ----------
     case, fields, limit
-        What is learned, which names are no attributes, and the longest line in bytes.
+        The case, the names that are not attributes, and the maximum length of a line in bytes.
     waiting
-        Most events that wait for a label; 0 if none do.
+        Maximum number of events that wait for a label; 0 for none.
     """
 
     case: Case
@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a stream led to: rows as bytes, the lines they are of, dead letters, counters, the model."""
+    """The results of a stream: rows as bytes, their lines, dead letters, counters, and the model."""
 
     rows: bytes
     lines: list[int]
@@ -83,7 +83,7 @@ def _attempt(rng: random.Random, folder: Path) -> None:
 
 
 def _any_setting(rng: random.Random) -> tuple[Setting, list[bytes], set[int]]:
-    """Also the lines, and the numbers of those that are in order."""
+    """A setting, lines, and the numbers of the valid ones."""
     case = any_case(rng)
     fields = Fields(
         rng.choice(["y", "y", "y", "of.y"]),
@@ -93,7 +93,7 @@ def _any_setting(rng: random.Random) -> tuple[Setting, list[bytes], set[int]]:
     )
     waiting = rng.choice([0, 0, 0, 4]) if fields.id else 0
     setting = Setting(case, fields, rng.choice([1500, 4096, 1 << 16]), waiting)
-    # The first say what the task is, before any other does.
+    # The first lines determine the task, before any other can.
     lines = [_good(setting, rng, label) for label in case.labels or [0.37, 12.5]]
     good = set(range(1, len(lines) + 1))
     for number in range(len(lines) + 1, _LINES + 1):
@@ -121,7 +121,7 @@ def _good(setting: Setting, rng: random.Random, label: Any) -> bytes:
 
 def _read(setting: Setting, text: bytes, size: Callable[[int], int], block: int = 8192,
           dicts: bool = False) -> Outcome:  # fmt: skip
-    """Learn from a file, of which so many bytes are there at a time."""
+    """Learn from a file that arrives in pieces of the given sizes."""
     file = io.BytesIO(text)
     pieces = read_lines(lambda most: file.read(min(most, size(most))), setting.limit, block)
     return _learn(setting, (piece.records() for piece in pieces), dicts)
@@ -155,7 +155,7 @@ def _learn(setting: Setting, blocks: Iterable[Records], dicts: bool = False) -> 
 
 
 def _check(setting: Setting, lines: list[bytes], good: set[int], found: Outcome) -> None:
-    """What holds of one outcome by itself."""
+    """Check an outcome on its own."""
     events, refused = set(found.lines), {number for number, *_ in found.letters}
     blank = {number for number, each in enumerate(lines, 1) if not each.removeprefix(BOM).strip()}
     assert len(events) == len(found.lines), "a line became two events"
@@ -170,12 +170,12 @@ def _check(setting: Setting, lines: list[bytes], good: set[int], found: Outcome)
 
 
 def _unsaid(outcome: Outcome) -> list[tuple[int, str, bytes]]:
-    """The letters without what is said in them."""
+    """The dead letters without their reasons."""
     return [(number, "", value) for number, _, value in outcome.letters]
 
 
 def _difference(one: Outcome, other: Outcome) -> str:
-    """Where two outcomes part."""
+    """The first difference between two outcomes."""
     for mine, theirs in zip(one.rows.splitlines(), other.rows.splitlines(), strict=False):
         if mine != theirs:
             return f"{mine!r} and {theirs!r}"

@@ -1,4 +1,4 @@
-"""Streams of ever new and ever longer names, categories, labels and ids."""
+"""Streams with ever more and ever longer names, categories, labels and ids."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ PROMISE = (
 SHORT = 12
 LONG = 2_000
 
-#: Bounds of the learner here, and of what waits for a label; a class is a place too.
+#: Bounds of the learner, and of the events that wait for a label; a class is a place, too.
 PLACES, CLASSES, WAITING = 300, 50, 20
-#: Bytes for each byte of a name, for each place, and for the weights.
+#: Bytes allowed for each byte of a name, for each place, and for the weights.
 PER_BYTE, PER_PLACE, WEIGHTS = 6, 1_000, 2 << 20
 #: As in the engine's vocabulary.rs.
 MOST_NAME_BYTES = 16 << 20
-#: A block in hand, and what the allocator does not give back at once.
+#: Allowance for the current block, and for what the allocator does not return immediately.
 IN_HAND = 64 << 20
 
 Record = dict[str, Any]
 
 
 def _text(rng: random.Random, longest: int) -> str:
-    """A fresh text: mostly long, sometimes just within the bound, of characters of one to four bytes."""
+    """A new string: mostly long, sometimes just within the bound, with characters of one to four bytes."""
     size = rng.choice([longest, longest, 1024, 300])
     character = rng.choice(["x", "\0", "é", "語", "😀"])
     fresh = f"{rng.getrandbits(64):x}"
@@ -75,7 +75,7 @@ KINDS: list[Callable[[random.Random, int], Record]] = [
 
 def run(tries: int, seed: int, folder: Path) -> None:
     """See ``TRIES`` and ``PROMISE``."""
-    # In CI a tenth of a megabyte will do: what was kept of it would still show.
+    # In the test suite, a tenth of a megabyte is enough: it would still show if it were kept.
     longest = 1_000_000 if tries > SHORT else 100_000
     path = str(folder / "model")
     options = {"max_attributes": PLACES, "max_coordinates": PLACES, "table_bits": 12}
@@ -89,7 +89,7 @@ def run(tries: int, seed: int, folder: Path) -> None:
     for number in range(tries):
         make = KINDS[number % len(KINDS)]
         session.loop.feed(_block([make(rng, longest) for _ in range(50)]))
-        # The block in hand is no part of what is kept.
+        # The last block would count as memory in use.
         session.loop.feed(_block([{"a": 1.0}]))
         session.save()
         before = before or resident_memory()
@@ -97,7 +97,7 @@ def run(tries: int, seed: int, folder: Path) -> None:
 
 
 def resident_memory() -> int:
-    """Bytes of memory that the process has at this moment; 0 where the system does not say."""
+    """The current memory of the process in bytes; 0 if the system does not report it."""
     gc.collect()
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -1,4 +1,4 @@
-"""The program attached to a real broker, killed while the broker comes and goes."""
+"""The program attached to a real broker, killed while the broker is stopped and restarted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _attempt(broker: Broker, rng: random.Random, folder: Path) -> None:
 
 
 def _ended_before_kill(rng: random.Random, broker: Broker, cluster: Cluster, arguments: list[str]) -> bool:
-    """Kill the program at a random moment, unless it has read all by then."""
+    """Kill the program at a random moment, unless it has read everything by then."""
     with cluster.start(*arguments) as process:
         try:
             process.wait(rng.uniform(0.8, 2.2))

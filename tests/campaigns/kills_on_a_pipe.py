@@ -1,4 +1,4 @@
-"""The program itself, killed while it learns from a file, and started again."""
+"""The program, killed while it learns from a file, and restarted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _attempt(rng: random.Random, folder: Path) -> None:
 
 
 def _stream(rng: random.Random) -> tuple[str, list[bytes]]:
-    """The task, and lines: the same ones again and again, for what they say does not matter."""
+    """The task and the lines, which are repeated, since their content does not matter."""
     case = any_case(rng)
     labels = case.labels or [0.37, 12.5]
     some = [line({**case.record(rng), "y": label}) for label in labels]
@@ -67,7 +67,7 @@ def _stream(rng: random.Random) -> tuple[str, list[bytes]]:
 
 
 def _kill(rng: random.Random, folder: Path, arguments: list[str], size: int) -> None:
-    """Have the program learn and kill it, once a random part of the rows is written or at once."""
+    """Start the program, and kill it at once or after it has written a random part of the rows."""
     number = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
     rows = folder / "rows"
     written = rows.stat().st_size if rows.exists() else 0
@@ -78,12 +78,12 @@ def _kill(rng: random.Random, folder: Path, arguments: list[str], size: int) -> 
         time.sleep(rng.choice([0.0, rng.uniform(0.0, 0.05)]))
         process.send_signal(number)
         said = process.communicate()[1]
-    # Before the program can handle a signal that one ends it, and after its end none does.
+    # A signal kills the program before it can handle signals, and has no effect after its end.
     assert process.returncode in (0, _CODES[number], -number), (process.returncode, number, said)
 
 
 def _finish(folder: Path, arguments: list[str]) -> None:
-    """Have the program learn to the end."""
+    """Run the program to the end."""
     with _start(folder, arguments) as process:
         said = process.communicate()[1]
     assert process.returncode == 0, said

@@ -1,4 +1,4 @@
-"""Values and targets that are wrong by orders of magnitude, to every learner."""
+"""Values and targets that are wrong by orders of magnitude, for every learner."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _attempt(rng: random.Random, folder: Path) -> None:
 
 
 def _spoil(values: Floats, rng: random.Random) -> None:
-    """Make some values wrong, in place."""
+    """Corrupt some values, in place."""
     numbers = np.random.default_rng(rng.getrandbits(32))
     wild = (numbers.random(values.shape) < 10 ** rng.uniform(-3.0, np.log10(0.02))) & ~np.isnan(values)
     exponent = rng.choice([3.0, 8.0, 60.0])
@@ -83,7 +83,7 @@ def _clean_error(kind: Any, task: str) -> float:
 
 
 def _error(kind: Any, X: Floats, learned: list[Any], right: list[Any]) -> float:
-    """Mean error, or mean absolute error, of what is predicted once it has begun."""
+    """Mean error, or mean absolute error, of the predictions after the start."""
     model, errors = kind(), []
     for row, y, truth in zip(X.tolist(), learned, right, strict=True):
         event = {f"x{i}": value for i, value in enumerate(row) if value == value}

@@ -1,11 +1,11 @@
-"""Kills processes of Spark at places that a test names; Python runs this first wherever it is on the path.
+"""Kills Spark processes at points named by a test; Python runs this at startup if it is on the path.
 
-A file in the folder STREAMKARMA_TEST_KILLS names a place; whoever comes there first removes it and kills.
-``Survey-3`` and ``Learn-3``: the executor that has done the work of part 3, before it hands it on.
-``before-PATH`` and ``after-PATH``, the end of a path with colons for slashes: the driver, before or after a
-file of that path is written, and ``model`` is the model file.
+A file in the folder STREAMKARMA_TEST_KILLS names a point; the first process to reach it removes the file and
+kills. ``Survey-3`` and ``Learn-3``: the executor that has finished part 3, before it returns the result.
+``before-PATH`` and ``after-PATH``, with the end of a path and colons for slashes: the driver, before or after
+it writes a file with that path; ``model`` is the model file.
 
-It also has workers take pyspark from where it is installed.
+It also makes workers import pyspark from where it is installed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _is_time(place: str) -> bool:
 
 
 def _kill_executor() -> None:
-    """The process of Java that started the one of Python which forked this one."""
+    """Kill the Java process that started the Python process which forked this one."""
     daemon = os.getppid()
     status = Path(f"/proc/{daemon}/status").read_text()
     os.kill(int(status.split("PPid:")[1].split()[0]), signal.SIGKILL)
@@ -77,12 +77,12 @@ def _install() -> None:
 
     for module in (files, partitions, scoring, store, work):
         if hasattr(module, "written"):
-            module.written = deadly_written  # type: ignore[attr-defined]  # it is another function
+            module.written = deadly_written
     streaming.save = deadly_save
 
 
 def _leave_out_archives() -> None:
-    """Spark gives its workers itself as archives, whose directories Python would read for each task."""
+    """Remove Spark's own archives from the path, whose directories Python would read for each task."""
     for path in [path for path in sys.path if "pyspark" in path and path.endswith((".zip", ".jar"))]:
         sys.path.remove(path)
         sys.path_importer_cache.pop(path, None)

@@ -1,4 +1,4 @@
-"""Connecting to Kafka's brokers, and what their log says when that fails."""
+"""Connecting to Kafka brokers, and the reasons in the client's log when that fails."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from streamkarma.errors import RunError, UsageError
 
 Client = TypeVar("Client")
 
-#: How long the first attempt to connect takes at most, and any; in between signals are heeded.
+#: Time limits of the first attempt to connect and of later ones; signals are handled in between.
 _FIRST_SECONDS, _LONGEST_SECONDS = 0.75, 4.0
-#: Connections in a row that a broker closed before it is taken for a refusal.
+#: Number of consecutive connections closed by a broker that counts as a refusal.
 _CLOSED_OFTEN = 2
 _CREDENTIALS = "user, password, sasl_mechanism and certificates"
 
 
 class LogCapture(logging.Handler):
-    """Keeps the last warning of kafka-python about a connection, so that one line of it can be shown.
+    """Keeps the last warning of kafka-python about a connection, to show it in one line.
 
-    Its log is silenced otherwise: it repeats every failed attempt in several lines.
+    The rest of its log is suppressed, because it reports every failed attempt in several lines.
     """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        #: The last warning about a connection, and when; None while there was none.
+        #: The last warning about a connection and its time; None if there was none.
         self.connection: str | None = None
         self.at = 0.0
-        #: Whether a broker said that who connects is not who they claim to be.
+        #: Whether a broker refused authentication.
         self.refused = False
-        #: How often in a row a broker that had told its version closed the connection without a word.
+        #: Number of consecutive connections closed without a reason by a broker whose version was known.
         self.closed = 0
 
     def install(self) -> None:
-        """Take the log over, for the rest of the process: some of the clients' threads outlive them."""
+        """Capture the log for the rest of the process, since some of the clients' threads outlive them."""
         log = logging.getLogger("kafka")
         log.addHandler(self)
         log.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a line of the log."""
+        """Handle a line of the log."""
         text = record.getMessage()
         if "AuthenticationFailed" in text or "SSL" in text or "certificate" in text:
             self.refused = "AuthenticationFailed" in text or "certificate verify failed" in text
@@ -63,9 +63,9 @@ class LogCapture(logging.Handler):
             self._take_loss(text)
 
     def _take_loss(self, text: str) -> None:
-        """A connection was lost, or not established."""
+        """Handle a connection that was lost or not established."""
         if self.closed and "timed out" in text:
-            # We broke off the attempt ourselves; that the broker closed the connection says more.
+            # This client ended the attempt itself; a connection closed by the broker is more informative.
             return
         self.connection, self.at = _plain(text), time.monotonic()
         if "Connection lost" in text:
@@ -87,29 +87,29 @@ def connect(
     say: Callable[[str], None],
     stopped: Callable[[], bool],
 ) -> Client:
-    """Make a client, trying again with growing pauses while the brokers do not answer.
+    """Create a client, retrying with growing pauses while the brokers do not answer.
 
     Parameters
     ----------
     make
-        Makes the client within so many milliseconds, or raises KafkaTimeoutError.
+        Creates the client within the given number of milliseconds, or raises KafkaTimeoutError.
     settings, log
-        What it connects to, and what kafka-python logged.
+        The settings of the connection, and the log of kafka-python.
     patience
         Seconds after which to give up.
     say
         Called once, with a line, if it takes longer.
     stopped
-        Whether the user wants to stop.
+        Returns whether the user wants to stop.
 
     Raises
     ------
     UsageError
-        If settings contradict each other, or are none that a client takes.
+        If settings contradict each other, or are not accepted by the client.
     RunError
         If the brokers cannot be reached, or refuse authentication.
     InterruptedError
-        If the user wanted to stop before.
+        If the user wants to stop.
     """
     where = ", ".join(settings.brokers)
     deadline, attempt, said = time.monotonic() + patience, _FIRST_SECONDS, False
@@ -127,8 +127,8 @@ def connect(
             reason = log.connection or reason_of(error)
         if log.refused:
             raise RunError(f"{where}: authentication failed: {reason}; check {_CREDENTIALS}")
-        # A broker answers a wrong password and closes the connection at once; kafka-python may see only the
-        # latter. Brokers that were there before may also be stopping.
+        # A broker answers a wrong password and closes the connection immediately; kafka-python may see only
+        # the latter. Brokers that were connected before may also be shutting down.
         if log.closed >= _CLOSED_OFTEN and settings.has_login and patience < float("inf"):
             raise RunError(
                 f"{where}: authentication failed: connection closed during login; check {_CREDENTIALS}"

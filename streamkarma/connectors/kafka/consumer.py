@@ -9,9 +9,9 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
 
-#: Whose order of records can be relied on: committed ones only; and nothing moves by itself.
+#: Read only committed records, whose order is reliable, and never commit or reset offsets automatically.
 READING = {"isolation_level": "read_committed", "enable_auto_commit": False, "auto_offset_reset": "none"}
-#: How long leaving the group may take, once everything is safe.
+#: How long leaving the group may take, once everything is committed.
 LEAVE_MS = 3000
 
 
@@ -24,7 +24,7 @@ class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka
     Parameters
     ----------
     consumer
-        Whose partitions they are.
+        The consumer that owns the partitions.
     before_leaving
         Called before partitions are revoked: the moment to save what was learned.
 

@@ -31,7 +31,7 @@ _FATAL = (
 )
 
 
-#: What a broker has said, in an answer that an admin client shows as an object of Python.
+#: A broker's message in an answer that an admin client shows as a Python object.
 _SAID = re.compile(r"""error_message=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
@@ -58,10 +58,9 @@ def translate_error(error: errors.KafkaError) -> RunError | RetriableKafkaError:
 
 
 def unwrapped(error: errors.KafkaError) -> errors.KafkaError:
-    """The error that another one, of no kind, tells of.
+    """The original error named by a generic one.
 
-    A producer that has met an error says no more of what comes after than that it is in an error state, and
-    names it in the text.
+    A producer in an error state raises generic errors that only mention the original one in their text.
 
     Examples
     --------
@@ -76,12 +75,12 @@ def unwrapped(error: errors.KafkaError) -> errors.KafkaError:
 
 
 def reason_of(error: BaseException) -> str:
-    """What a Kafka error says, in one line and without its number."""
+    """The message of a Kafka error, in one line and without its number."""
     name = type(error).__name__
     # For some answers of brokers kafka-python has no message: it makes an error of None.
     text = " ".join(str(error).split()) if error.args != (None,) else name
     if " failed with response " in text:
         said = _SAID.search(text)
-        # What matched is a string in quotes; its escapes are read, and nothing is run.
+        # The match is a quoted string; this only decodes its escapes and runs nothing.
         return " ".join(literal_eval(said[1]).split() if said else ()) or name
     return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-#: A broker takes 4096 bytes with an offset (offset.metadata.max.bytes) unless it was told
-#: otherwise. A journal this long calls for a checkpoint, after which it begins anew.
+#: By default, a broker accepts 4096 bytes of metadata with an offset (offset.metadata.max.bytes). A journal
+#: of this length calls for a checkpoint, after which it starts over.
 ENOUGH = 3500
-#: Characters beside a topic's name that a new partition can take, and a run.
+#: Maximum number of characters for a new partition, without its topic's name, and for a run.
 _PARTITION, _RUN = 40, 30
 
 
-class Stretch(NamedTuple):
-    """Records of one partition, from an offset up to another."""
+class OffsetRange(NamedTuple):
+    """A range of offsets of one partition, without its end."""
 
     partition: TopicPartition
     begin: int
@@ -28,7 +28,7 @@ class Stretch(NamedTuple):
 
 
 class Journal:
-    """Stretches in the order in which they were learned.
+    """Offset ranges in the order in which they were learned.
 
     Examples
     --------
@@ -36,14 +36,14 @@ class Journal:
     >>> journal.add(TopicPartition("t", 0), 10, 15)
     >>> journal.add(TopicPartition("t", 1), 0, 3)
     >>> journal.add(TopicPartition("t", 0), 15, 16)
-    >>> [(s.partition.partition, s.begin, s.end) for s in stretches(journal.text())]
+    >>> [(s.partition.partition, s.begin, s.end) for s in offset_ranges(journal.text())]
     [(0, 10, 15), (1, 0, 3), (0, 15, 16)]
     """
 
     def __init__(self) -> None:
         self._index: dict[TopicPartition, int] = {}
         self._begins: list[int] = []
-        #: Where each partition has got to.
+        #: The end of the last range of each partition.
         self.ends: dict[TopicPartition, int] = {}
         self._runs: list[list[int]] = []
         self._size = 0
@@ -52,12 +52,12 @@ class Journal:
         return bool(self._runs)
 
     def has_room(self, partition: TopicPartition) -> bool:
-        """Whether another stretch of this partition fits."""
+        """Whether another range of this partition fits."""
         more = 0 if partition in self._index else len(partition.topic) + _PARTITION
         return self._size + more + _RUN <= ENOUGH
 
     def add(self, partition: TopicPartition, begin: int, end: int) -> None:
-        """Record that records were learned; ``begin`` counts for the first stretch only."""
+        """Note that records were learned; ``begin`` matters only for the first range of a partition."""
         if partition not in self._index:
             self._index[partition] = len(self._begins)
             self._begins.append(begin)
@@ -82,21 +82,21 @@ class Journal:
         return json.dumps([topics, partitions, flat], separators=(",", ":"))
 
 
-def stretches(text: str) -> list[Stretch]:
+def offset_ranges(text: str) -> list[OffsetRange]:
     """Decode a journal.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is invalid.
     """
     try:
         topics, partitions, flat = json.loads(text)
         names = [TopicPartition(str(topics[t]), int(number)) for t, number, _ in partitions]
         ends = [int(begin) for _, _, begin in partitions]
-        result: list[Stretch] = []
+        result: list[OffsetRange] = []
         for index, span in zip(flat[::2], flat[1::2], strict=True):
-            result.append(Stretch(names[index], ends[index], ends[index] + int(span)))
+            result.append(OffsetRange(names[index], ends[index], ends[index] + int(span)))
             ends[index] += int(span)
     except (TypeError, IndexError, ValueError, RecursionError) as error:
         raise ValueError(f"not a journal: {error}") from error
@@ -104,11 +104,11 @@ def stretches(text: str) -> list[Stretch]:
 
 
 def sibling(group: str, name: str) -> str:
-    """A group's name for ``name``, which the same broker coordinates as ``group``.
+    """The name of a group for ``name`` that is coordinated by the same broker as ``group``.
 
-    A group belongs to the broker that Java's hash of its name points to. A transaction that
-    commits for two groups goes to both their brokers, and kafka-python remembers but one: so
-    the name ends in letters that give it the hash of ``group``.
+    Java's hash of its name determines the broker that coordinates a group. A transaction that commits for two
+    groups goes to both of their brokers, but kafka-python remembers only one. The name therefore ends in
+    letters that give it the hash of ``group``.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def sibling(group: str, name: str) -> str:
     length = 8
     lacking = (_hash(group) - _hash(prefix) * pow(31, length, 1 << 32) - _hash("A" * length)) % (1 << 32)
     while True:
-        # Eight letters have more to choose from than there are hashes: the hash plus any
-        # multiple of 2**32 will do, the first that is written in letters alone is taken.
+        # Eight letters have more combinations than there are hashes. The hash plus any multiple of 2**32
+        # works; the first one that consists only of letters is taken.
         digits = [lacking // 31**place % 31 for place in reversed(range(length))]
         if max(digits) < 26:
             return prefix + "".join(chr(ord("A") + digit) for digit in digits)
@@ -137,12 +137,12 @@ def _hash(text: str) -> int:
 
 
 def positions_from(state: Any) -> dict[TopicPartition, int]:
-    """Next offsets by partition, as they are kept beside a model.
+    """Next offsets by partition, from the state saved with a model.
 
     Raises
     ------
     AttributeError, TypeError, ValueError
-        If that is not what was kept.
+        If the state is invalid.
     """
     return {
         TopicPartition(topic, int(number)): int(offset)
@@ -152,7 +152,7 @@ def positions_from(state: Any) -> dict[TopicPartition, int]:
 
 
 def positions_state(positions: dict[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """``positions_from`` the other way round, in an order of its own."""
+    """The inverse of ``positions_from``, sorted."""
     state: dict[str, dict[str, int]] = {}
     for tp in sorted(positions):
         state.setdefault(tp.topic, {})[str(tp.partition)] = positions[tp]

@@ -1,4 +1,4 @@
-"""How long records wait for the commit of their predictions."""
+"""The latency from records to the commit of their predictions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from streamkarma.connectors.histogram import Histogram
 
 
 class CommitLatency:
-    """From the time of each record to the commit that has its prediction.
+    """Measures the time from each record's timestamp to the commit of its prediction.
 
     Attributes
     ----------
     histogram
-        The latencies of records that are committed.
+        The latencies of committed records.
     """
 
     def __init__(self) -> None:

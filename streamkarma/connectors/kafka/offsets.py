@@ -17,8 +17,8 @@ from streamkarma.errors import ModelFileError
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
 
-#: A reader of the output waits at most so long for predictions that are made, in a busy
-#: stream and in a quiet one. A transaction costs the brokers about as much as 500 events.
+#: The longest time that finished predictions wait for a commit, in a busy stream and in a quiet one. A
+#: transaction costs the brokers about as much as 500 events.
 COMMIT_SECONDS, QUIET_SECONDS = 0.5, 0.05
 #: The model is written at least this often, however slow the stream, and when it is idle.
 CHECKPOINT_SECONDS, QUIET_CHECKPOINT_SECONDS = 60.0, 5.0
@@ -32,17 +32,17 @@ class Offsets:
     """Positions, the journal, and the two steps that commit what was learned.
 
     First the transaction, with predictions, offsets and the journal; then the model file, with positions.
-    After a crash in between, the journal is replayed. Without a topic to write to there is no transaction,
-    and the file alone decides; the group's offsets are committed before, for those who watch its lag, for the
-    next owner of a partition, and because the answer tells whether this process is still its owner.
+    After a crash in between, the journal is replayed. Without an output topic there is no transaction, and
+    only the file counts. The group's offsets are committed before it, for monitoring of the lag, for the next
+    owner of a partition, and because the answer tells whether this process is still its owner.
 
-    The start of a partition is committed to the group, too, even if no record of it arrives: with ``--from
-    latest`` the next owner would start at its end, and miss what arrives in the meantime.
+    The start of a partition is also committed to the group, even if no record arrives: with ``--from latest``
+    the next owner would otherwise start at its end, and miss what arrives in the meantime.
 
     Parameters
     ----------
     source
-        What is read.
+        The source.
     context
         The run, which writes the model.
 
@@ -51,11 +51,11 @@ class Offsets:
     positions
         Next offset of every partition the model has learned from.
     topic_ids
-        Ids of the topics of these partitions, as far as they are known.
+        Ids of the topics of these partitions, if known.
     sink
         The sink that sends, or None.
     consumer
-        Whose group offsets are committed for; not there before the stream is joined.
+        The consumer for whose group offsets are committed; None before the group is joined.
     """
 
     def __init__(self, source: TopicSource, context: Context) -> None:
@@ -68,9 +68,9 @@ class Offsets:
         self._journal = Journal()
         #: Positions of partitions that are neither committed to the group nor part of a transaction.
         self._for_group: dict[TopicPartition, int] = {}
-        #: Where partitions begin of which the group knows nothing, once the model file says so.
+        #: Starts of partitions that are in the model file but not committed to the group.
         self._begun: dict[TopicPartition, int] = {}
-        #: Whether a partition begins elsewhere than the model file says.
+        #: Whether a partition starts elsewhere than in the model file.
         self._moved = False
         self._uncommitted_since: float | None = None
         # The first commit is a checkpoint: there may be no model file yet.
@@ -115,7 +115,7 @@ class Offsets:
         self._note_time()
 
     def is_another(self, topic: str, topic_id: str | None) -> bool:
-        """Whether this is not the id of the topic that was learned from."""
+        """Whether this differs from the id of the topic that was learned from."""
         return topic_id is not None and self.topic_ids.get(topic, topic_id) != topic_id
 
     def is_mine(self, topic: str, committed: OffsetAndMetadata) -> bool:
@@ -124,7 +124,7 @@ class Offsets:
         return tag.instance == self._source.instance and not self.is_another(topic, tag.topic_id)
 
     def forget(self, topic: str) -> None:
-        """Drop the offsets of a topic that was deleted; what was learned of it is in the file by now."""
+        """Drop the offsets of a deleted topic; what was learned from it is already in the file."""
         for offsets in (self.positions, self._for_group, self._begun):
             for partition in [tp for tp in offsets if tp.topic == topic]:
                 del offsets[partition]
@@ -132,7 +132,7 @@ class Offsets:
         self._moved = True
 
     def wanted(self, partition: TopicPartition) -> int | None:
-        """Where to start a partition: at the model's position, or where others have left it since.
+        """Where to start a partition: at the model's position, or where others have left off since.
 
         None if neither the model nor the group has an offset.
         """
@@ -161,7 +161,7 @@ class Offsets:
         self.positions[partition] = offset
 
     def note(self, partition: TopicPartition, first: int, end: int) -> None:
-        """Records were learned up to an offset; ``first`` is where they began."""
+        """Note that records from ``first`` up to ``end`` were learned."""
         self._journal.add(partition, self.positions.get(partition, first), end)
         self.positions[partition] = end
         self._note_time()
@@ -190,7 +190,7 @@ class Offsets:
         Raises
         ------
         RebalanceInProgressError
-            Partitions are about to change hands: call again after the next poll.
+            If partitions are being reassigned; call again after the next poll.
         KafkaError
             If the commit fails.
         """
@@ -214,14 +214,14 @@ class Offsets:
             self._uncommitted_since = None
             self._source.committed()
         else:
-            # Not before: what the group has of this process beyond the file counts as answered.
+            # Not earlier: offsets that this process has committed beyond the file count as answered.
             self._begun, self._for_group = {**self._begun, **self._for_group}, {}
         self._journal = Journal()
         self._moved = False
         self._checkpointed = time.monotonic()
 
     def discard(self) -> None:
-        """Discard what is not committed: from now on, a revoked partition takes nothing along."""
+        """Discard what is not committed; nothing of it is committed when a partition is revoked."""
         self._journal = Journal()
         self._for_group, self._begun = {}, {}
         self._uncommitted_since = None
@@ -232,12 +232,12 @@ class Offsets:
         self._moved = False
 
     async def before_leaving(self) -> None:
-        """Partitions are about to be revoked: nothing of them may be in memory only."""
+        """Commit before partitions are revoked, so that nothing of them is only in memory."""
         if self.sink is not None:
             self.commit(checkpoint=True)
             return
         if self._for_group:
-            # Whatever comes of it: from now on others may have them, and tell more.
+            # Even if this fails: from now on other processes may own them and commit later offsets.
             ends, self._for_group = self._for_group, {}
             try:
                 await self.consumer.commit_async(self._tagged(ends))
@@ -247,7 +247,7 @@ class Offsets:
             self.save()
 
     def _journaled(self) -> MemberOffsets:
-        """The journal, as an offset of the group that carries it."""
+        """The journal, as the metadata of an offset of its group."""
         group, place = self._source.journal_home
         written = OffsetAndMetadata(self._context.last, self._journal.text(), -1)
         return {place: written}, ConsumerGroupMetadata(group)
@@ -267,9 +267,9 @@ class Offsets:
             self._uncommitted_since = time.monotonic()
 
     def _confirm(self) -> None:
-        """Commit what is committed: the answer tells whether another process has taken over.
+        """Repeat the last commit: the answer tells whether another process has taken over.
 
-        The consumer itself does not say so, and goes on reading.
+        The consumer itself would not notice, and continue to read.
         """
         mine = self.consumer.assignment() & self.positions.keys()
         if mine:
@@ -290,7 +290,7 @@ class Offsets:
 
 
 def raise_if_fenced(error: errors.KafkaError) -> None:
-    """Raise an error that means that another process has taken over; unavailable brokers are ignored."""
+    """Raise an error if it means that another process has taken over; ignore unavailable brokers."""
     if isinstance(error, (errors.CommitFailedError, errors.FencedInstanceIdError)):
         raise error
     if isinstance(error, (errors.RebalanceInProgressError, errors.AuthorizationError)):

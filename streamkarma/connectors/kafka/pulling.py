@@ -1,4 +1,4 @@
-"""Read the models that the processes of a group share, without being one of them."""
+"""Reads the shared models of a group without joining it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PulledModels(NamedTuple):
     Attributes
     ----------
     name
-        What the topic is called in messages.
+        The name of the topic in messages.
     base
-        What all models go back to.
+        The base of all models.
     parts
-        By partition, its last models, the newest first.
+        The latest models of each partition, newest first.
     """
 
     name: str
@@ -39,11 +39,11 @@ class PulledModels(NamedTuple):
     parts: Mapping[str, Sequence[Snapshot]]
 
     def contents(self) -> dict[str, list[bytes]]:
-        """By partition, its last models as bytes."""
+        """The latest models of each partition, as bytes."""
         return {name: [each.content for each in models] for name, models in self.parts.items()}
 
     def position(self, chosen: Mapping[str, int]) -> Position:
-        """How far models have got that were chosen of each partition, as a model file has it."""
+        """The position for a model file, given the index of the chosen model of each partition."""
         offsets, ids = {}, {}
         for name, index in chosen.items():
             topic, _, number = name.rpartition("/")
@@ -66,12 +66,12 @@ def pull(
     brokers, pairs, connect_timeout
         See ``Attachment``.
     say
-        Takes a line for the user.
+        Called with a line for the user.
 
     Raises
     ------
     UsageError
-        If the settings, or the topic's name, make no sense.
+        If the settings or the topic's name are invalid.
     RunError
         If there are no models, or the brokers cannot be reached.
     """
@@ -89,13 +89,13 @@ def pull(
         open_share_topic(topic, settings, make, create=False)
         with closing(ShareReader(topic, settings, make, say, lambda: False)) as reader:
             reader.catch_up()
-            shelf = reader.shelf
+            stored = reader.stored
     except (errors.KafkaError, RetriableKafkaError) as error:
         raise RunError(reason_of(error)) from error
-    base = shelf.base()
+    base = stored.base()
     if base is None:
-        raise RunError(f"topic {topic} has no models: {shelf.broken().get(BASE, 'no process has started')}")
-    parts = {name: shelf.models(name, base.epoch) for name in shelf.names(base.epoch)}
+        raise RunError(f"topic {topic} has no models: {stored.broken().get(BASE, 'no process has started')}")
+    parts = {name: stored.models(name, base.epoch) for name in stored.names(base.epoch)}
     if not parts:
         raise RunError(f"topic {topic} has no models yet: no partition has learned anything")
     return PulledModels(f"topic {topic}", base.content, parts)

@@ -1,4 +1,4 @@
-"""A member of the consumer group: reads, answers and commits until the end, or the next failure."""
+"""A member of the consumer group: reads, predicts and commits until the end or the next failure."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from streamkarma.errors import FencedError, RunError
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
 
-#: A poll without records returns after so long, and a signal waits for no longer; and while
-#: partitions are still to come, which are positioned after a poll.
+#: The longest poll without records, which delays signals; and while partitions are still to be assigned,
+#: which are positioned after a poll.
 _POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
-#: A process that has had no partitions for so long will not get any: there are enough others.
+#: A process that has had no partitions for this long will not get any, because there are enough others.
 _IDLE_SECONDS = 5.0
-#: Records of one poll, and as many of them as are learned before signals are heeded again. What
-#: a poll costs beside its records shows in the throughput.
+#: Maximum number of records per poll, and of records learned before signals are handled. The overhead of a
+#: poll affects the throughput.
 _POLL_RECORDS, _PART = 5000, 2000
-#: Brokers have ended a transaction within so long; and where they may have gone, since it is worth another
-#: attempt, which ends it too.
+#: How long to wait for brokers to abort a transaction; and before another attempt, which also ends it, if the
+#: brokers may be gone.
 _ABORT_SECONDS, _RETRY_SECONDS = 3.0, 0.3
-#: What a member hears that has left the group, and the reason if it was too slow.
+#: Errors of a member that has left the group, and the message if it was too slow.
 _LEFT = (errors.CommitFailedError, errors.IllegalGenerationError, errors.UnknownMemberIdError)
 _TOO_SLOW = (
     "events took longer than max_poll_interval_ms ({:g} s), and the group has moved on without this process; "
@@ -53,11 +53,11 @@ class TopicReader(Reader):
     Parameters
     ----------
     source
-        What to read, and what was done of it by readers before.
+        The source, with the state left by previous readers.
     context
         The run.
     offsets
-        Keeps what was learned and what of it is safe, if not in the usual way.
+        Tracks what was learned and committed, instead of the usual `Offsets`.
     """
 
     def __init__(self, source: TopicSource, context: Context, offsets: Offsets | None = None) -> None:
@@ -71,12 +71,12 @@ class TopicReader(Reader):
         self._idle_since: float | None = None
         #: Whether the last poll returned nothing.
         self._is_quiet = True
-        #: When the group was asked for records last, and after how many seconds it wants to be asked again.
+        #: Time of the last poll, and the number of seconds within which the group expects the next one.
         self._polled, self._longest_pause = 0.0, float("inf")
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Be ready to send within the block; what is not committed at its end does not count."""
+        """Be ready to send within the block; what is not committed at its end is discarded."""
         try:
             with self._stack:
                 if self._source.writes:
@@ -91,7 +91,7 @@ class TopicReader(Reader):
 
     @contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Undo what was sent if it does not count: those who read what follows would wait for its end."""
+        """Abort the open transaction at the end: consumers of what follows would wait for it."""
         sink = self._topic_sink
         try:
             try:
@@ -101,8 +101,8 @@ class TopicReader(Reader):
         except InterruptedError:
             raise
         except BaseException as error:
-            # Or else leaving the group would commit: without what is undone here, or half a block. Where
-            # nothing is sent, Kafka's errors come between blocks.
+            # Otherwise leaving the group would commit without what is aborted here, or half a block. If
+            # nothing is sent, Kafka's errors occur between blocks.
             of_kafka = isinstance(error.__cause__, errors.KafkaError)
             if sink is not None or not (of_kafka or isinstance(error, RetriableKafkaError)):
                 self._offsets.abandon()
@@ -113,9 +113,9 @@ class TopicReader(Reader):
             raise
 
     def _translated(self, error: errors.KafkaError) -> RunError | RetriableKafkaError:
-        """What an error means for a process that may have been too slow for the group."""
+        """Translate an error of a process that may have been too slow for the group."""
         sink, kind = self._topic_sink, unwrapped(error)
-        # Another process in this one's place would have fenced the producer before.
+        # Another process in place of this one would have fenced the producer first.
         fenced = sink is not None and isinstance(kind, errors.FencedInstanceIdError)
         if (fenced or isinstance(kind, _LEFT)) and self._is_late():
             return RetriableKafkaError(_TOO_SLOW.format(self._longest_pause))
@@ -127,7 +127,7 @@ class TopicReader(Reader):
         self._source.resumed(self._offsets.positions)
 
     def replay(self) -> Iterator[Block]:
-        """Yield what was answered, and is not in the model file."""
+        """Yield what was answered but is not in the model file."""
         if not (self._source.writes and self._source.at.learn):
             return
         for partition, records in replay(self._source, self._context, self._offsets):
@@ -138,7 +138,7 @@ class TopicReader(Reader):
                 self._source.replayed += self._context.events - before
 
     def blocks(self) -> Iterator[Block | None]:
-        """Yield the stream itself."""
+        """Yield the stream."""
         self._join()
         watch = self._source.watch()
         while not self._reached_end():
@@ -157,7 +157,7 @@ class TopicReader(Reader):
         self._offsets.maybe_commit(self._is_quiet)
 
     def commit(self) -> None:
-        """Commit all that was learned; partitions that change hands first are waited for."""
+        """Commit everything learned, after any rebalance in progress."""
         while True:
             try:
                 self._offsets.commit(checkpoint=True)
@@ -171,7 +171,7 @@ class TopicReader(Reader):
         return self._offsets.snapshot()
 
     def figures(self) -> ReaderFigures:
-        """Lag, as far as brokers have told where partitions end, and durations."""
+        """Lag, for partitions whose end offsets are known, and durations."""
         source, mine = self._source, self._consumer.assignment() - self._assignment.unpositioned
         ends = {tp: self._consumer.highwater(tp) for tp in sorted(mine)}
         positions = self._offsets.positions
@@ -187,7 +187,7 @@ class TopicReader(Reader):
         return ReaderFigures(bool(mine), lag, durations)
 
     def _open_sink(self) -> None:
-        """Prepare to send; from here on an older process of the same instance is fenced."""
+        """Prepare to send; from here on, an older process of the same instance is fenced."""
         source, at = self._source, self._source.at
         producer = source.connect(
             BulkProducer,
@@ -220,7 +220,7 @@ class TopicReader(Reader):
             names = [*topics.names, *(() if topics.labels is None else (topics.labels,))]
             self._consumer.subscribe(topics=names, listener=self._assignment)
             for name in names:
-                # Whoever leads the group assigns the partitions it knows, and only these.
+                # The leader of the group assigns only the partitions it knows.
                 self._consumer.partitions_for_topic(name)
 
     def _leave(self) -> None:
@@ -230,8 +230,8 @@ class TopicReader(Reader):
     def _resign(self) -> None:
         """Leave the group for good, so that its other processes need not wait for this one.
 
-        A member with a name is kept a place, which is right for a crash, and wrong for an end;
-        but if the name was given by the user, so was the wish to keep the place.
+        A static member keeps its partitions, which is right after a crash but wrong at the end; but if the
+        user gave the instance id, the partitions are meant to be kept.
         """
         source = self._source
         if not source.keeps_model or source.settings.get("group_instance_id") is not None:
@@ -246,15 +246,15 @@ class TopicReader(Reader):
                 admin.close()
 
     def _poll(self) -> Polled:
-        """Records, if there are any; partitions are assigned and revoked in here."""
+        """Poll for records; partitions are assigned and revoked in here."""
         seconds = QUIET_SECONDS if self._offsets.waiting else _POLL_SECONDS
         if not self._consumer.assignment():
             seconds = _JOINING_SECONDS
         polled: Polled = {}
         was_late, self._polled = self._is_late(), time.monotonic()
         try:
-            # In steps: where a fetch comes in at the wrong moment, kafka-python sleeps although
-            # there are records, but not for longer than it was told to wait.
+            # In steps: if a fetch arrives at the wrong moment, kafka-python sleeps although there are
+            # records, but not for longer than the timeout.
             for milliseconds in (0, 5, int(1000 * seconds)):
                 polled = self._consumer.poll(timeout_ms=milliseconds)
                 if polled or self._assignment.unpositioned:
@@ -277,11 +277,11 @@ class TopicReader(Reader):
         return self._of_known_topics(polled)
 
     def _is_late(self) -> bool:
-        """Whether the group has given up a member that has not asked for records for so long."""
+        """Whether the last poll is so long ago that the group has removed this member."""
         return time.monotonic() - self._polled >= self._longest_pause
 
     def _of_known_topics(self, polled: Polled) -> Polled:
-        """What was polled, without topics that were recreated: they are positioned first."""
+        """The polled records without those of recreated topics, which are positioned first."""
         for topic in {tp.topic for tp in polled}:
             if self._offsets.is_another(topic, self._consumer.topic_id(topic)):
                 recreated = {tp for tp in self._consumer.assignment() if tp.topic == topic}
@@ -291,7 +291,7 @@ class TopicReader(Reader):
         return polled
 
     def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[Block]:
-        """The records of a partition in blocks, without tombstones, up to where the run ends."""
+        """The records of a partition in blocks, without tombstones, up to the end of the run."""
         if self._source.ends is not None:
             end = self._source.ends.get(partition, 0)
             records = [record for record in records if record.offset < end]
@@ -316,7 +316,7 @@ class TopicReader(Reader):
     def _learned(
         self, partition: TopicPartition, part: list[ConsumerRecord], filled: list[ConsumerRecord], count: int
     ) -> None:
-        """The first records of a block were learned, and the tombstones before the next one passed."""
+        """Note that the first records of a block were learned, and tombstones before the next skipped."""
         end = filled[count].offset if count < len(filled) else part[-1].offset + 1
         self._note(partition, part, int(end))
 

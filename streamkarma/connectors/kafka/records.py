@@ -1,4 +1,4 @@
-"""Consumed records, as a run takes them."""
+"""Consumed records in the form that a run takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamkarma.errors import RecordError
 
 
 class Metadata(NamedTuple):
-    """What is an attribute in addition to a record's value.
+    """The metadata that become attributes in addition to a record's value.
 
     Attributes
     ----------
@@ -52,17 +52,17 @@ class Metadata(NamedTuple):
         return self.key is not None or self.timestamp is not None or bool(self.headers)
 
 
-#: Values alone.
+#: Only values.
 NO_METADATA = Metadata()
 
 
 def seconds_of(record: ConsumerRecord) -> float | None:
-    """The time of a record in seconds since 1970; None if its producer has not said any, which is -1."""
+    """The time of a record in seconds since 1970; None if its producer gave none, which is -1."""
     return None if record.timestamp < 0 else float(record.timestamp / 1000.0)
 
 
 def _read(what: str, value: bytes) -> Any:
-    """A number where the bytes are one as JSON has it, else text.
+    """A number if the bytes are a JSON number, else text.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def records_of(
     limit: int,
     row_fields: RowFields = NO_ROW_FIELDS,
 ) -> Records:
-    """Consumed records, all with a value, as the loop takes them."""
+    """Consumed records, all with a value, for the loop."""
     values = [record.value.removeprefix(BOM) for record in polled]
     refused: dict[int, str] = {}
     if not all(values) or max(map(len, values)) > limit or any(map(bytes.isspace, values)):

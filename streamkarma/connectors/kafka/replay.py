@@ -1,4 +1,4 @@
-"""Learn again what was answered before a crash but is not in the model file yet."""
+"""Learns again what was answered before a crash but is not in the model file yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamkarma.connectors.base import Context
 from streamkarma.connectors.kafka._private import TopicConsumer
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
 from streamkarma.connectors.kafka.errors import RetriableKafkaError
-from streamkarma.connectors.kafka.journal import Stretch, stretches
+from streamkarma.connectors.kafka.journal import OffsetRange, offset_ranges
 from streamkarma.connectors.kafka.offsets import Offsets
 from streamkarma.connectors.kafka.start_offsets import id_changed, say_lost
 from streamkarma.errors import RunError
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 Replayed = Iterator[tuple[TopicPartition, list[ConsumerRecord]]]
 
-#: How long one poll waits; in between signals are heeded.
+#: How long one poll waits; signals are handled in between.
 _POLL_MS = 200
 
 
 def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
-    """Yield what was answered and is not in the model file, and have that written when it is learned.
+    """Yield what was answered but is not in the model file, which is then written.
 
     Parameters
     ----------
     source, context
-        What is read, and the run.
+        The source, and the run.
     offsets
-        How far the model has got; brought up to what was answered.
+        The position of the model, which is advanced to what was answered.
 
     Raises
     ------
@@ -73,31 +73,31 @@ def replay(source: TopicSource, context: Context, offsets: Offsets) -> Replayed:
                 "learned again, not in their original order"
             )
         if todo:
-            for tp, found in read_stretches(reader, todo, partial(say_lost, source), source.stopped):
+            for tp, found in read_ranges(reader, todo, partial(say_lost, source), source.stopped):
                 read[tp] += len(found)
                 yield tp, found
     if ordered and written and context.last < written.offset:
         _say_compacted(source, todo, read, lost_before, int(written.offset) - context.last)
-        # These numbers have been given out.
+        # These numbers are taken.
         context.number_from(int(written.offset) + 1)
-    offsets.positions |= {stretch.partition: stretch.end for stretch in todo}
+    offsets.positions |= {span.partition: span.end for span in todo}
     offsets.save()
 
 
 def _say_compacted(
     source: TopicSource,
-    todo: list[Stretch],
+    todo: list[OffsetRange],
     read: Mapping[TopicPartition, int],
     lost_before: Mapping[str, int],
     missing: int,
 ) -> None:
-    """Tell the user of answered events that a topic has dropped since, though not at its beginning.
+    """Report answered events that were compacted away since, rather than expired at the beginning of a topic.
 
-    ``missing`` is how many events fewer were learned again than were answered. Not every offset was one: a
-    mark of a transaction has an offset too.
+    ``missing`` is the number of events that were answered but not learned again. Not every offset is an
+    event: transaction markers have offsets, too.
     """
     missing -= sum(source.lost.values()) - sum(lost_before.values())
-    for tp in sorted({stretch.partition for stretch in todo}):
+    for tp in sorted({span.partition for span in todo}):
         name = f"{tp.topic}/{tp.partition}"
         there = read[tp] + source.lost.get(name, 0) - lost_before.get(name, 0)
         gone = sum(end - begin for partition, begin, end in todo if partition == tp) - there
@@ -111,7 +111,7 @@ def _say_compacted(
 
 
 def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
-    """A consumer with the offsets of a group, which it does not join."""
+    """A consumer with access to the offsets of a group, without joining it."""
     settings = {**source.settings.consumer(), **READING}
     settings.pop("group_instance_id", None)
     reader = source.connect(TopicConsumer, **settings, group_id=group)
@@ -120,17 +120,17 @@ def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
 
 
 def _still_there(
-    todo: list[Stretch], reader: TopicConsumer, source: TopicSource, offsets: Offsets
-) -> list[Stretch]:
-    """What can be learned again: the records of a topic that was deleted have gone with it."""
+    todo: list[OffsetRange], reader: TopicConsumer, source: TopicSource, offsets: Offsets
+) -> list[OffsetRange]:
+    """What can be learned again, which excludes the records of deleted topics."""
     there = reader.topics() if todo else set()
-    for topic in sorted({stretch.partition.topic for stretch in todo}):
+    for topic in sorted({span.partition.topic for span in todo}):
         if topic not in there and (source.topics.pattern is None or not there):
             raise RetriableKafkaError(f"there is no topic {topic}")
         if topic in there and not offsets.is_another(topic, reader.topic_id(topic)):
             continue
-        lost = [stretch for stretch in todo if stretch.partition.topic == topic]
-        todo = [stretch for stretch in todo if stretch not in lost]
+        lost = [span for span in todo if span.partition.topic == topic]
+        todo = [span for span in todo if span not in lost]
         for (_, number), begin, end in lost:
             name = f"{topic}/{number}"
             source.lost[name] = source.lost.get(name, 0) + end - begin
@@ -146,8 +146,8 @@ def owed(
     positions: Mapping[TopicPartition, int],
     journal: str,
     committed: Mapping[TopicPartition, int],
-) -> tuple[list[Stretch], bool]:
-    """What was answered and is not in a model that has got as far as ``positions``.
+) -> tuple[list[OffsetRange], bool]:
+    """What was answered but is not in a model with these ``positions``.
 
     Parameters
     ----------
@@ -158,55 +158,55 @@ def owed(
 
     Returns
     -------
-    The stretches to learn again, and whether they are in the order in which they were learned.
-    They are if the journal begins where the model is, and there is nothing else. If the file is an
-    older copy, there is no order but that of the partitions.
+    The ranges to learn again, and whether they are in the original order. They are if the journal begins
+    at the model's position and covers everything. If the file is an older copy, only the order within
+    partitions is known.
     """
-    runs = stretches(journal) if journal else []
+    runs = offset_ranges(journal) if journal else []
     begins = {run.partition: run.begin for run in reversed(runs)}
     reached = dict(positions)
     if any(positions.get(partition) != begin for partition, begin in begins.items()):
         runs = []
     reached |= {run.partition: run.end for run in runs}
     late = [
-        Stretch(partition, reached[partition], offset)
+        OffsetRange(partition, reached[partition], offset)
         for partition, offset in sorted(committed.items())
         if offset > reached.get(partition, offset)
     ]
     return [*late, *runs], not late
 
 
-def read_stretches(
+def read_ranges(
     reader: KafkaConsumer,
-    todo: Sequence[Stretch],
+    todo: Sequence[OffsetRange],
     lost: Callable[[TopicPartition, int, int], None],
     stopped: Callable[[], bool],
 ) -> Replayed:
-    """Yield the records of stretches in their order.
+    """Yield the records of offset ranges in order.
 
     Parameters
     ----------
     reader
-        A consumer that has joined no group.
+        A consumer that has not joined a group.
     todo
-        What to read.
+        The ranges to read.
     lost
         Called with ranges of offsets that the topic no longer has.
     stopped
-        Whether the user wants to stop.
+        Returns whether the user wants to stop.
 
     Raises
     ------
     InterruptedError
-        If the user wanted to stop before.
+        If the user wants to stop.
     """
-    partitions = sorted({stretch.partition for stretch in todo})
+    partitions = sorted({span.partition for span in todo})
     reader.assign(partitions)
     reader.pause(*partitions)
     beginnings = reader.beginning_offsets(partitions)
     kept: dict[TopicPartition, list[ConsumerRecord]] = {partition: [] for partition in partitions}
     for partition in partitions:
-        begin = next(stretch.begin for stretch in todo if stretch.partition == partition)
+        begin = next(span.begin for span in todo if span.partition == partition)
         if begin < beginnings[partition]:
             lost(partition, begin, beginnings[partition])
         reader.seek(partition, max(begin, beginnings[partition]))

@@ -20,14 +20,14 @@ class RowFields(NamedTuple):
     position
         Whether a row has ``topic``, ``partition`` and ``offset``.
     headers
-        Names of the headers that a row has, all of them in one object, ``headers``.
+        Names of the headers in a row, all in one object, ``headers``.
     """
 
     position: bool = False
     headers: tuple[str, ...] = ()
 
     def columns(self, records: Sequence[ConsumerRecord], at: Sequence[int]) -> Mapping[str, Column]:
-        """The fields of the rows that answer the records with these indices."""
+        """The fields of the rows for the records with these indices."""
         found: dict[str, Column] = {}
         answered = [records[i] for i in at] if self.position or self.headers else []
         if self.position:
@@ -41,17 +41,17 @@ class RowFields(NamedTuple):
         return found
 
     def _headers(self, given: Sequence[tuple[str, bytes | None]]) -> dict[str, Any]:
-        # If a header is repeated, the last one counts.
+        # If a header is repeated, the last value is used.
         values = dict(given)
         return {name: shown(values.get(name)) for name in self.headers}
 
 
-#: Rows as they are by default.
+#: No additional fields.
 NO_ROW_FIELDS = RowFields()
 
 
 def shown(value: bytes | None) -> str | dict[str, str] | None:
-    """The value of a header as JSON: text, or in base64 if it is none; None if there is no value.
+    """The value of a header as JSON: text, or base64 if it is not text; None if there is no value.
 
     Examples
     --------

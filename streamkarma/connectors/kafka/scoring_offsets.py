@@ -1,4 +1,4 @@
-"""How far a process that only scores has answered its partitions."""
+"""The offsets of a process that only scores."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from streamkarma.connectors.kafka.tags import Tag
 
 
 class ScoringOffsets(Offsets):
-    """Positions that the group keeps, since no model file does.
+    """Positions that only the group stores, since there is no model file to write.
 
-    With a topic to write to, a transaction has the answers and the offsets. Without one, offsets are
-    committed once the rows are safe in their files: a crash in between has records answered again, and
-    none left out.
+    With an output topic, a transaction contains the predictions and the offsets. Without one, offsets are
+    committed once the rows are on disk: after a crash in between, records are predicted again, but none is
+    left out.
     """
 
     def wanted(self, partition: TopicPartition) -> int | None:
-        """Where a partition is to begin: where the group is, whoever of it was there last."""
+        """Where to start a partition: at the group's offset, whichever member committed it."""
         mine = self.positions.get(partition)
         if partition in self._journal.ends:
             return mine
@@ -35,15 +35,15 @@ class ScoringOffsets(Offsets):
         return int(committed.offset)
 
     def begin(self, partition: TopicPartition) -> None:
-        """Records of a partition are about to be answered."""
+        """Records of a partition are about to be predicted."""
         self._note_time()
 
     def start_at(self, partition: TopicPartition, offset: int) -> None:
-        """A partition begins there, which the group is told: else records that come next may be left out."""
+        """A partition starts there, which is committed: otherwise the next records might be left out."""
         self._for_group[partition] = self.positions[partition] = offset
 
     def maybe_commit(self, quiet: bool) -> None:
-        """Commit if it is time to; ``quiet`` if no records wait."""
+        """Commit if it is due; ``quiet`` if no records wait."""
         now = time.monotonic()
         if not self._uncommitted:
             if now - self._confirmed >= CONFIRM_SECONDS:
@@ -53,12 +53,12 @@ class ScoringOffsets(Offsets):
             try:
                 self.commit(checkpoint=False)
             except errors.RebalanceInProgressError:
-                # A commit can wait for the next poll, and a transaction has failed.
+                # A plain commit can wait for the next poll, but a transaction has failed.
                 if self.sink is not None:
                     raise
 
     def commit(self, checkpoint: bool) -> None:
-        """Make what was answered count; errors as in `Offsets`, and there is nothing to write but rows."""
+        """Commit what was predicted; errors as in `Offsets`. Only rows are written."""
         ends = self._uncommitted
         if not ends:
             return
@@ -69,19 +69,19 @@ class ScoringOffsets(Offsets):
             self._for_group = ends
             self._commit_for_group(ends)
             if self._for_group:
-                # The brokers do not answer: what is written stands, and they are told later.
+                # The brokers do not answer: what is written stays valid, and is committed later.
                 self._uncommitted_since = time.monotonic()
                 return
         self._settle()
         self._note_commit()
 
     def abandon(self) -> None:
-        """Commit nothing any more, unless rows are in files: these stand, and the group is told of them."""
+        """Stop committing, except for rows in files, which are final."""
         if self.sink is not None:
             super().abandon()
 
     async def before_leaving(self) -> None:
-        """Partitions are to be given up: others go on where the group is told now."""
+        """Commit before partitions are revoked: their next owners continue from there."""
         if self.sink is not None:
             self.commit(checkpoint=False)
             return
@@ -96,7 +96,7 @@ class ScoringOffsets(Offsets):
 
     @property
     def _uncommitted(self) -> dict[TopicPartition, int]:
-        """Where partitions are that the group has not been told of."""
+        """Positions that are not committed to the group yet."""
         return {**self._for_group, **self._journal.ends}
 
     def _settle(self) -> None:

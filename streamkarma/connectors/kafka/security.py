@@ -1,4 +1,4 @@
-"""Whether the settings for TLS and for a login can work, before anybody is asked."""
+"""Checks the settings for TLS and for a login before connecting."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from streamkarma.errors import UsageError
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _BY_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-#: OAUTHBEARER is not among them: it takes an object of Python.
+#: OAUTHBEARER is missing because it requires a Python object.
 _MECHANISMS = (*_BY_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
 
 
 def has_login(values: Mapping[str, Any]) -> bool:
-    """Whether a login, by SASL, is asked for."""
+    """Whether the settings include a login by SASL."""
     return str(values.get("security_protocol")).startswith("SASL_")
 
 
 def check_security(values: Mapping[str, Any]) -> None:
-    """Check settings of kafka-python that concern TLS and SASL.
+    """Check the settings of kafka-python for TLS and SASL.
 
     Raises
     ------
     UsageError
-        If one is unknown, missing, without a meaning, or names a file that cannot be used.
+        If a setting is unknown, missing, without effect, or names an unusable file.
     """
     protocol = values.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
@@ -54,7 +54,7 @@ def _check_login(values: Mapping[str, Any]) -> None:
 
 
 def _check_files(values: Mapping[str, Any]) -> None:
-    """Read the files for TLS as kafka-python will, which would say only that it cannot connect."""
+    """Read the files for TLS like kafka-python, which would report only that it cannot connect."""
     for name in _FILES:
         if name in values:
             try:

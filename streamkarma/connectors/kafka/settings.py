@@ -15,8 +15,8 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from streamkarma.connectors.kafka.security import check_security, has_login
 from streamkarma.errors import UsageError
 
-#: An environment variable of this prefix sets the Kafka setting of the same name, in capitals:
-#: the place for passwords, which anyone can read on a command line.
+#: Environment variables with this prefix set Kafka settings, named in capitals. Use them for passwords, which
+#: anyone could read on a command line.
 ENVIRONMENT = "STREAMKARMA_KAFKA_"
 #: Kafka settings that this program chooses itself.
 _OURS = {
@@ -55,12 +55,12 @@ _OBJECTS = {
 
 #: Settings for which kafka-python accepts 0 or less, only to fail or wait forever later.
 _POSITIVE = {"max_in_flight_requests_per_connection", "max_poll_records", "transaction_timeout_ms"}
-#: Kafka's protocol has no larger integers for settings.
+#: The largest integer of settings in Kafka's protocol.
 _LARGEST = 2**31 - 1
 
 
 class KafkaSettings:
-    """What was set of kafka-python's configuration, by name.
+    """Settings of kafka-python, by name.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ class KafkaSettings:
     pairs
         ``name=value``, as on the command line.
     environment
-        Where variables with the prefix ENVIRONMENT are looked up; ``pairs`` win.
+        Environment variables with the prefix ENVIRONMENT; ``pairs`` take precedence.
 
     Raises
     ------
     UsageError
-        If there is no broker, if a setting is unknown, not to be set, of the wrong type, or one
-        that others need is not there. No password is ever part of the message.
+        If there is no broker, or if a setting is unknown, reserved, of the wrong type, or required by others
+        but missing. The message never contains a password.
     """
 
     def __init__(self, brokers: str, pairs: Iterable[str], environment: Mapping[str, str]) -> None:
@@ -105,7 +105,7 @@ class KafkaSettings:
 
     @property
     def has_login(self) -> bool:
-        """Whether who connects has to say who they are, by SASL."""
+        """Whether clients must authenticate by SASL."""
         return has_login(self._values)
 
     def consumer(self, **more: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class KafkaSettings:
 
 
 def _typed(name: str, text: str) -> Any:
-    """A value in the type that kafka-python wants."""
+    """A value in the type that kafka-python expects."""
     defaults = {**KafkaProducer.DEFAULT_CONFIG, **KafkaConsumer.DEFAULT_CONFIG}
     if name in _OURS:
         raise UsageError(f"-X {name} cannot be set: {_OURS[name]}")

@@ -1,4 +1,4 @@
-"""A member of a group whose partitions have a model each, which its processes share."""
+"""A member of a group whose processes share one model per partition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SharingReader(TopicReader):
-    """Reads topics as a member of the group, and keeps a model of each partition in a topic of models.
+    """Reads topics as a member of the group, and saves a model for each partition in a topic of models.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class SharingReader(TopicReader):
         self._topic = topic
 
     def replay(self) -> Iterator[Block]:
-        """Yield nothing yet: what is to be learned again comes with its partition."""
+        """Yield nothing: records to learn again are read with their partition."""
         yield from ()
 
     def _open_sink(self) -> None:
-        """Get ready to send, and to read what others send."""
+        """Prepare to send, and to read what other processes send."""
         super()._open_sink()
         source, offsets = self._source, self._offsets
         reader = ShareReader(self._topic.name, source.settings, source.connect, source.say, source.stopped)
@@ -58,7 +58,7 @@ class SharingReader(TopicReader):
         )
 
     def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[Block]:
-        """The records of a partition in blocks: first those that were answered before, then the others."""
+        """The records of a partition in blocks, first those that were already answered, then the others."""
         name, end = name_of(*partition), self._offsets.answered(partition)
         answered = sum(record.offset < end for record in records)
         for block in super()._parts(partition, records[:answered]):

@@ -1,4 +1,4 @@
-"""What a process that shares its models has learned, and what of it is safe."""
+"""What a process with shared models has learned, and how much of it is committed."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 
 class SharedOffsets(Offsets):
-    """Positions of partitions that have a model each.
+    """Positions of partitions with one model each.
 
-    One transaction has predictions, offsets and, at a checkpoint, the models. The order of partitions means
-    nothing for models, so there is no journal: who gets a partition goes on from its model, and what was
-    answered since is learned again on the way.
+    A transaction contains predictions, offsets and, at a checkpoint, the models. Models do not depend on the
+    order of partitions, so there is no journal: a new owner of a partition continues from its model, and
+    learns again what was answered since.
 
     Attributes
     ----------
     store
-        Where the models are; there once the sink is.
+        The store of the models, once there is a sink.
     """
 
     store: ShareStore
 
     def __init__(self, source: TopicSource, context: Context) -> None:
         super().__init__(source, context)
-        #: Up to which offset each partition's events were answered before it came to this process.
+        #: The offset up to which each partition was answered before this process got it.
         self._answered: dict[TopicPartition, int] = {}
-        #: Partitions of topics that were recreated, whose models are here and go on.
+        #: Partitions of recreated topics, whose models are here and continue.
         self._recreated: set[TopicPartition] = set()
 
     def answered(self, partition: TopicPartition) -> int:
-        """Up to which offset the events of a partition were answered before."""
+        """The offset up to which a partition was answered before."""
         return self._answered.get(partition, 0)
 
     def begin(self, partition: TopicPartition) -> None:
@@ -49,12 +49,12 @@ class SharedOffsets(Offsets):
         self._note_time()
 
     def forget(self, topic: str) -> None:
-        """Drop the offsets of a topic that was deleted, and not what was learned of it."""
+        """Drop the offsets of a deleted topic, but not what was learned from it."""
         self._recreated |= {tp for tp in self.positions if tp.topic == topic}
         super().forget(topic)
 
     def wanted(self, partition: TopicPartition) -> int | None:
-        """Where a partition is to begin: where its model is, which is loaded unless it is here."""
+        """Where to start a partition: at the position of its model, which is loaded if necessary."""
         committed = self.consumer.committed(partition, metadata=True)
         tag = Tag(None) if committed is None else Tag.read(committed.metadata)
         known = committed is not None and not self.is_another(partition.topic, tag.topic_id)
@@ -69,9 +69,10 @@ class SharedOffsets(Offsets):
         return self._load(partition, end, tag.saved if known and tag.epoch == self.store.epoch else None)
 
     def _load(self, partition: TopicPartition, end: int | None, saved: int | None) -> int | None:
-        """Load the model of a partition; returns where it goes on.
+        """Load the model of a partition; returns where to continue.
 
-        ``end`` is how far the group has got, and ``saved`` how far the newest model that it knows of.
+        ``end`` is the group's offset, and ``saved`` the next offset of the newest model that the group knows
+        of.
         """
         name = name_of(*partition)
         models = self.store.models(name, saved)
@@ -90,16 +91,16 @@ class SharedOffsets(Offsets):
         return end
 
     def start_at(self, partition: TopicPartition, offset: int) -> None:
-        """A partition begins there, which the group is told with the next commit."""
+        """A partition starts there. The group learns of it with the next commit."""
         self._for_group[partition] = offset
         self._moved |= self.positions.get(partition) != offset
         self.positions[partition] = offset
 
     def commit(self, checkpoint: bool) -> None:
-        """Make what was learned count, with ``checkpoint`` the models too; errors as in `Offsets`.
+        """Commit what was learned, with ``checkpoint`` the models too; errors as in `Offsets`.
 
-        The first transaction that has events of a partition has its model: from where it begins, nobody
-        else would know.
+        The first transaction with events of a partition also contains its model: otherwise nobody would know
+        where the model begins.
         """
         ends = {**self._for_group, **self._journal.ends}
         if not ends or (self._uncommitted_since is None and not checkpoint):

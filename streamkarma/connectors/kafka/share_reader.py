@@ -9,30 +9,30 @@ from kafka import KafkaConsumer, TopicPartition
 
 from streamkarma.connectors.kafka.consumer import LEAVE_MS
 from streamkarma.connectors.kafka.settings import KafkaSettings
-from streamkarma.connectors.kafka.shared_models import Shelf
+from streamkarma.connectors.kafka.shared_models import TopicModels
 from streamkarma.connectors.kafka.topic_configs import Connect
 
-#: How long one poll waits; in between signals are heeded.
+#: How long one poll waits; signals are handled in between.
 _POLL_MS = 100
-#: What takes longer is worth a word.
+#: The user is told of waits longer than this.
 _PATIENCE_SECONDS = 2.0
 
 
 class ShareReader:
-    """Reads a topic of models from its beginning, and on.
+    """Reads a topic of models from its beginning, and follows it.
 
     Parameters
     ----------
     topic
         Its name.
     settings, connect
-        How to reach the brokers.
+        How to connect to the brokers.
     say, stopped
-        Takes a line for the user, and tells whether the user wants to stop.
+        Called with a line for the user; returns whether the user wants to stop.
 
     Attributes
     ----------
-    shelf
+    stored
         The models that were read.
     """
 
@@ -51,7 +51,7 @@ class ShareReader:
             allow_auto_create_topics=False,
         )
         reading.pop("group_instance_id", None)
-        self.shelf = Shelf()
+        self.stored = TopicModels()
         self._topic = topic
         self._say, self._stopped = say, stopped
         self._said: set[tuple[str, str]] = set()
@@ -63,11 +63,11 @@ class ShareReader:
 
     @property
     def partitions(self) -> int:
-        """How many partitions the topic has."""
+        """The number of partitions of the topic."""
         return len(self._partitions)
 
     def catch_up(self) -> None:
-        """Read all that is committed by now.
+        """Read everything that is committed by now.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class ShareReader:
         ends = self._consumer.end_offsets(self._partitions)
         while any(self._consumer.position(each) < end for each, end in ends.items()):
             self._poll()
-        for name, why in self.shelf.broken().items():
+        for name, why in self.stored.broken().items():
             if (name, why) not in self._said:
                 self._said.add((name, why))
                 self._say(
@@ -86,9 +86,9 @@ class ShareReader:
                 )
 
     def wait_until(self, there: Callable[[], bool], what: str) -> None:
-        """Read on until something is there that somebody has committed; InterruptedError as ``catch_up``.
+        """Read until ``there`` returns True; InterruptedError as in ``catch_up``.
 
-        ``what`` says what that is, to the user if it takes longer.
+        ``what`` names what is being waited for, which the user is told if it takes long.
         """
         self.catch_up()
         patience = time.monotonic() + _PATIENCE_SECONDS
@@ -107,4 +107,4 @@ class ShareReader:
             raise InterruptedError
         for records in self._consumer.poll(timeout_ms=_POLL_MS).values():
             for record in records:
-                self.shelf.take(record.key, record.value)
+                self.stored.take(record.key, record.value)

@@ -1,4 +1,4 @@
-"""The models of a run that shares them: kept in a topic, and read from there."""
+"""The shared models of a group, stored in a topic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamkarma.errors import RunError, UsageError
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
 
-#: Another process is about to say the base of all models.
+#: Another process is writing the base of all models.
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
 Records = list[tuple[bytes, bytes | None]]
@@ -31,22 +31,22 @@ class ShareStore:
     Parameters
     ----------
     source
-        What is read.
+        The source.
     topic
-        Where models are kept.
+        The topic of models.
     sink
-        Who sends them, in the transactions of this process.
+        Sends models in the transactions of this process.
     reader
-        Who reads what other processes send.
+        Reads what other processes send.
     position, assigned
-        The next offset of a partition with the id of its topic, and the partitions of this process.
+        Return the next offset of a partition with the id of its topic, and the partitions of this process.
 
     Attributes
     ----------
     epoch
-        Which base all models go back to; known once it is agreed on.
+        Identifies the base of all models; known once it is agreed on.
     saved
-        The next offset of the newest model that this process has sent or loaded, by name.
+        By name, the next offset of the newest model that this process has sent or loaded.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ShareStore:
         self._position, self._assigned = position, assigned
         self.epoch = ""
         self.saved: dict[str, int] = {}
-        #: How many chunks the newest model has that this process has sent, by name.
+        #: By name, the number of chunks of the newest model that this process has sent.
         self._chunks: dict[str, int] = {}
 
     @property
@@ -72,7 +72,7 @@ class ShareStore:
         return f"topic {self._topic.name}"
 
     def agree(self, base: bytes | None) -> bytes:
-        """What all models begin as: what the topic says, or else ``base``."""
+        """The base of all models: the one in the topic, or else ``base``, which is then written."""
         self._reader.catch_up()
         while (agreed := self._base()) is None:
             if base is None:
@@ -94,46 +94,46 @@ class ShareStore:
         self.saved[part] = offset
 
     def others(self) -> dict[str, list[bytes]]:
-        """The last models of partitions that are not this process's."""
+        """The latest models of the partitions of other processes."""
         self._reader.catch_up()
         mine = {name_of(*each) for each in self._assigned()}
-        names = (name for name in self._reader.shelf.names(self.epoch) if name not in mine)
+        names = (name for name in self._reader.stored.names(self.epoch) if name not in mine)
         return {
-            name: [each.content for each in self._reader.shelf.models(name, self.epoch)] for name in names
+            name: [each.content for each in self._reader.stored.models(name, self.epoch)] for name in names
         }
 
     def models(self, name: str, saved: int | None) -> list[Snapshot]:
-        """The last models of a partition, the newest first.
+        """The latest models of a partition, newest first.
 
         Parameters
         ----------
         name
-            Of the partition.
+            The name of the partition.
         saved
-            The next offset of the newest model that the group knows of. If there is none to be read, that one
-            is waited for: transactions of processes that were killed hold back those that came after.
+            The next offset of the newest model that the group knows of. If that model cannot be read yet,
+            wait for it: open transactions of killed processes hold back later ones.
         """
-        shelf = self._reader.shelf
+        stored = self._reader.stored
         least = -1 if saved is None else saved
         self._reader.wait_until(
-            lambda: bool(shelf.models(name, self.epoch)) or shelf.reached(name, self.epoch) >= least,
+            lambda: bool(stored.models(name, self.epoch)) or stored.reached(name, self.epoch) >= least,
             f"the model of {name}",
         )
-        return shelf.models(name, self.epoch)
+        return stored.models(name, self.epoch)
 
     def is_broken(self, name: str) -> bool:
-        """Whether there is a model of a partition that is not whole."""
-        return name in self._reader.shelf.broken()
+        """Whether the newest model of a partition is incomplete or damaged."""
+        return name in self._reader.stored.broken()
 
     def _base(self) -> Snapshot | None:
-        """What the topic says; RunError if that cannot be used."""
-        base = self._reader.shelf.base()
-        if base is None and (why := self._reader.shelf.broken().get(BASE)):
+        """The base in the topic; RunError if it cannot be used."""
+        base = self._reader.stored.base()
+        if base is None and (why := self._reader.stored.broken().get(BASE)):
             raise RunError(f"{self.name} cannot be used: of the base {why}; delete it to start anew")
         return base
 
     def _write_base(self, base: bytes) -> None:
-        """Send the base, unless another process has: only the last to begin may end its transaction."""
+        """Send the base, unless another process does: only the last one to begin can commit."""
         producer = self._source.connect(
             BulkProducer,
             **producer_settings(self._source.settings, self._source.longest_batch),
@@ -154,13 +154,13 @@ class ShareStore:
             producer.stop()
 
     def _records(self, name: str, snapshot: Snapshot) -> Records:
-        """A model's records, which also remove chunks that the model before had more."""
+        """The records of a model, and tombstones for surplus chunks of the previous model."""
         records: Records = [*encode(name, snapshot, self._topic.chunk)]
         chunks = len(records) - 1
-        before = max(self._chunks.get(name, 0), self._reader.shelf.chunks(name, self.epoch))
+        before = max(self._chunks.get(name, 0), self._reader.stored.chunks(name, self.epoch))
         self._chunks[name] = chunks
         return [*((chunk_key(name, number), None) for number in range(chunks, before)), *records]
 
     def _place(self, name: str) -> TopicPartition:
-        """The partition that has the models of a name."""
+        """The partition with the models of a name."""
         return TopicPartition(self._topic.name, zlib.crc32(name.encode()) % self._reader.partitions)

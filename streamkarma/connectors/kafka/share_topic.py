@@ -1,4 +1,4 @@
-"""The topic that models are shared by: made, or checked."""
+"""Creates or checks the topic of shared models."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.topic_configs import Connect, topic_configs
 from streamkarma.errors import RunError
 
-#: How a topic is made. What was compacted away is gone sooner, and a start reads less, with small segments.
+#: Settings of a new topic. With small segments, compaction runs sooner and a start reads less.
 _CONFIGS = {
     "cleanup.policy": "compact",
     "segment.bytes": str(64 << 20),
     "min.cleanable.dirty.ratio": "0.2",
 }
-#: Room for a key, and for what a batch has beside its records.
+#: Space for a key, and for the overhead of a batch.
 _OVERHEAD = 1024
-#: The longest batch a topic takes, where its settings may not be read and where they are not changed.
+#: The largest batch accepted by a topic, if its settings cannot be read and if they have the default.
 _MOST_BYTES, _LEAST_BYTES = 1 << 20, 4 * _OVERHEAD
 
 
@@ -31,7 +31,7 @@ class ShareTopic(NamedTuple):
     name
         Its name.
     batch
-        The longest batch of records, in bytes, that it takes and that a producer sends.
+        The largest batch of records, in bytes, that it accepts and that a producer sends.
     """
 
     name: str
@@ -39,26 +39,26 @@ class ShareTopic(NamedTuple):
 
     @property
     def chunk(self) -> int:
-        """The longest part of a model that fits into a record."""
+        """The largest part of a model that fits into a record."""
         return self.batch - _OVERHEAD
 
 
 def open_share_topic(name: str, settings: KafkaSettings, connect: Connect, create: bool) -> ShareTopic:
-    """Look whether a topic is there and can be used.
+    """Check that a topic exists and is usable.
 
     Parameters
     ----------
     name
         The topic.
     settings, connect
-        How to reach the brokers.
+        How to connect to the brokers.
     create
-        Whether to make it if it is not there.
+        Whether to create it if it does not exist.
 
     Raises
     ------
     RunError
-        If it is not there, and cannot be made, or is not compacted.
+        If it does not exist and cannot be created, or is not compacted.
     """
     admin = connect(KafkaAdminClient, **settings.admin())
     try:
@@ -86,7 +86,7 @@ def open_share_topic(name: str, settings: KafkaSettings, connect: Connect, creat
 
 
 def _make(admin: KafkaAdminClient, name: str) -> None:
-    """Make a topic, unless another process has done so by now."""
+    """Create a topic, unless another process has done so by now."""
     try:
         admin.create_topics({name: {"configs": _CONFIGS}}, wait_for_metadata=True)
     except errors.TopicAlreadyExistsError:

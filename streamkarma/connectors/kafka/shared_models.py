@@ -1,9 +1,9 @@
-"""Models in a topic: how they are cut into records, and put together again with suspicion.
+"""The encoding of models as records of a topic, and their validated decoding.
 
-A model has a name: ``base``, or the ``TOPIC/PARTITION`` it has learned from. Its bytes go in chunks, under
-the keys ``NAME#0``, ``NAME#1``, …, and a head, under the key ``NAME``, which comes last. Since all of
-that is one transaction, a compacted topic keeps the newest model of each name, whole. Nothing that is
-read is evaluated, and no more of it is kept than a model may have.
+A model has a name: ``base``, or the ``TOPIC/PARTITION`` it has learned from. Its bytes are sent in chunks,
+with the keys ``NAME#0``, ``NAME#1``, …, followed by a head with the key ``NAME``. Since all of this is one
+transaction, a compacted topic keeps the newest complete model of each name. Nothing that is read is
+evaluated, and no more is kept than the maximum size of a model.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ import orjson
 
 from streamkarma.checkpoint import natural
 
-#: The name of what all models began as.
+#: The name of the base of all models.
 BASE = "base"
-#: Raised whenever what is written is read in another way.
+#: Incremented with every incompatible change of the encoding.
 FORMAT = 1
-#: A model longer than this is none, and neither are more models than that.
+#: Maximum size of a model, and number of models.
 MOST_BYTES, MOST_NAMES = 1 << 30, 100_000
-#: A head is shorter than this.
+#: Maximum size of a head.
 _MOST_HEAD = 4096
-#: So many bytes at the beginning of a chunk say which model it is of.
+#: Number of bytes at the beginning of a chunk that identify its model.
 _MARK = 16
 _KEY = re.compile(rb"(base|[a-zA-Z0-9._-]{1,249}/[0-9]{1,9})(?:#([0-9]{1,9}))?")
 _TEXT = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class Snapshot(NamedTuple):
-    """A model as it was at some moment.
+    """A model at some point in time.
 
     Attributes
     ----------
     epoch
-        Which base it goes back to.
+        Identifies its base.
     next
         The first offset that it has not learned.
     events
-        How many events it has learned.
+        The number of events it has learned.
     topic_id
-        The id of the topic it has learned from; None where brokers have none.
+        The id of the topic it has learned from; None if the brokers have no ids.
     content
         The model itself.
     """
@@ -61,7 +61,7 @@ def name_of(topic: str, partition: int) -> str:
 
 
 def encode(name: str, snapshot: Snapshot, chunk: int) -> list[tuple[bytes, bytes]]:
-    """Keys and values of a model's records, in their order, with so many bytes of it in each."""
+    """Keys and values of a model's records, in order, with at most ``chunk`` bytes of it in each."""
     content, digest = snapshot.content, hashlib.sha256(snapshot.content)
     mark = digest.digest()[:_MARK]
     chunks = [mark + content[begin : begin + chunk] for begin in range(0, max(len(content), 1), chunk)]
@@ -85,7 +85,7 @@ def chunk_key(name: str, number: int) -> bytes:
 
 
 class _Head(NamedTuple):
-    """What the last record of a model says of it."""
+    """The last record of a model, which describes it."""
 
     epoch: str
     next: int
@@ -97,7 +97,7 @@ class _Head(NamedTuple):
 
 
 class _Chunks:
-    """The chunks of a model that have come so far; none once one was not the next."""
+    """The chunks of a model received so far; empty once one was out of order."""
 
     def __init__(self) -> None:
         self.mark = b""
@@ -105,7 +105,7 @@ class _Chunks:
         self.bytes = 0
 
     def add(self, number: int, value: bytes, room: int) -> None:
-        """Take a chunk, for which there are so many bytes of room."""
+        """Add a chunk, if it fits into ``room`` bytes."""
         mark, part = value[:_MARK], value[_MARK:]
         if number == 0:
             self.mark, self.parts, self.bytes = mark, [], 0
@@ -116,7 +116,7 @@ class _Chunks:
             self.mark, self.parts, self.bytes = b"", [], 0
 
     def content(self, head: _Head) -> bytes:
-        """All of them as a model; ValueError if they are not the one that its head says."""
+        """The model in these chunks; ValueError if it does not match its head."""
         if len(self.parts) != head.chunks or self.bytes != head.bytes:
             raise ValueError(f"{self.bytes:,} of its {head.bytes:,} bytes are there")
         content = b"".join(self.parts)
@@ -125,18 +125,19 @@ class _Chunks:
         return content
 
 
-class Shelf:
-    """The models of a topic, from its records in their order."""
+class TopicModels:
+    """The models of a topic, from its records in order."""
 
     def __init__(self) -> None:
-        #: Of each name and epoch the last two that were whole: the newest may turn out to be no model.
+        #: For each name and epoch, the last two complete ones: the newest may turn out not to be a valid
+        #: model.
         self._whole: dict[tuple[str, str], deque[Snapshot]] = {}
         self._heads: dict[tuple[str, str], _Head] = {}
         self._broken: dict[str, str] = {}
         self._open: dict[str, _Chunks] = {}
 
     def take(self, key: bytes | None, value: bytes | None) -> None:
-        """Take the next record, whatever it is."""
+        """Process the next record, whatever it contains."""
         found = _KEY.fullmatch(key or b"")
         if found is None:
             return
@@ -151,29 +152,29 @@ class Shelf:
             chunks.add(int(found[2]), value, MOST_BYTES - held + chunks.bytes)
 
     def base(self) -> Snapshot | None:
-        """What all models began as; None if that is not there."""
+        """The base of all models; None if there is none."""
         return next((each[-1] for (name, _), each in self._whole.items() if name == BASE), None)
 
     def names(self, epoch: str) -> list[str]:
-        """The names of the models there are."""
+        """The names of the models."""
         return sorted(name for name, each in self._whole if each == epoch and name != BASE)
 
     def models(self, name: str, epoch: str) -> list[Snapshot]:
-        """The last models of a name, the newest first."""
+        """The latest models of a name, newest first."""
         return [*reversed(self._whole.get((name, epoch), ()))]
 
     def reached(self, name: str, epoch: str) -> int:
-        """The next offset of the newest model, be it whole or not; -1 if there was none."""
+        """The next offset of the newest model, complete or not; -1 if there is none."""
         head = self._heads.get((name, epoch))
         return -1 if head is None else head.next
 
     def chunks(self, name: str, epoch: str) -> int:
-        """How many chunks the newest model has."""
+        """The number of chunks of the newest model."""
         head = self._heads.get((name, epoch))
         return 0 if head is None else head.chunks
 
     def broken(self) -> dict[str, str]:
-        """What is wrong with the newest model, by the names of those that are not whole."""
+        """What is wrong with the newest model, by name, for those that are damaged."""
         return dict(self._broken)
 
     def _take_head(self, name: str, value: bytes) -> None:
@@ -195,7 +196,7 @@ class Shelf:
         models.append(Snapshot(head.epoch, head.next, head.events, head.topic_id, content))
 
     def _remove(self, name: str, chunk: bool) -> None:
-        """Somebody has removed a chunk, or a model."""
+        """Handle a tombstone of a chunk or a model."""
         self._open.pop(name, None)
         if not chunk:
             for of in (self._whole, self._heads):
@@ -205,7 +206,7 @@ class Shelf:
 
 
 def _head(value: bytes) -> _Head:
-    """What a head says; ValueError if it is none."""
+    """Decode a head; ValueError if it is invalid."""
     try:
         said: Any = orjson.loads(value) if len(value) <= _MOST_HEAD else None
         version = said.pop("format")

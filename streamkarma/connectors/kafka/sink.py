@@ -1,4 +1,4 @@
-"""Predictions and dead letters to Kafka topics, in transactions with the offsets they answer."""
+"""Sends predictions and dead letters to Kafka topics, in transactions with the offsets of their records."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.rows import Rows, shortened
 from streamkarma.errors import RunError
 
-#: Offsets of a group, and the member of it whose they are.
+#: Offsets of a group, and the member that commits them.
 MemberOffsets = tuple[Mapping[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]
 
-#: As much of a dead letter as is sent where the whole does not fit.
+#: How much of a dead letter is sent if the whole does not fit.
 SHOWN_BYTES = 1000
-#: What a batch has beside the key, the value and the headers of its one record, and what each header has.
+#: Overhead of a batch in addition to the key, the value and the headers of its only record, and of each
+#: header.
 _BATCH_OVERHEAD, _HEADER_OVERHEAD = 100, 10
-#: What is said of the size of messages, and by which setting of a topic.
+#: Errors about the size of messages, and the settings of a topic that they refer to.
 _TOO_LARGE = {
     errors.MessageSizeTooLargeError: "max.message.bytes",
     errors.RecordListTooLargeError: "segment.bytes",
 }
-#: For a sink that knows nothing of its topics.
+#: For a sink without information about its topics.
 _UNKNOWN: Mapping[str, int] = MappingProxyType({})
 
 
-#: How long a broker may take to answer, and how much longer what is sent to it may be on its way.
-#: When a broker is killed, kafka-python may lose sight of a batch until it is overdue, by default
-#: after 120 s. Giving up sooner is safe, for a transaction that fails is aborted and done again.
+#: How long a broker may take to answer, and how much longer a delivery may take. When a broker is killed,
+#: kafka-python may lose track of a batch until it is overdue, by default after 120 s. Giving up sooner is
+#: safe, because a failed transaction is aborted and repeated.
 _REQUEST_MS, _DELIVERY_MARGIN_MS = 8000, 2000
 _LINGER_MS = 5
 
@@ -50,27 +51,27 @@ def producer_settings(settings: KafkaSettings, longest_batch: int) -> dict[str, 
         batch_size=longest_batch,
         max_block_ms=20_000,
         request_timeout_ms=request_ms,
-        # kafka-python asks for at least the sum of the two.
+        # kafka-python requires at least the sum of the two.
         delivery_timeout_ms=request_ms + linger_ms + _DELIVERY_MARGIN_MS,
     )
 
 
 class TopicSink:
-    """Sends rows to one topic and dead letters to another; all of it or nothing is seen.
+    """Sends rows to one topic and dead letters to another, atomically.
 
     Parameters
     ----------
     producer
-        A producer with a transactional id, which has not begun anything.
+        A producer with a transactional id, and no open transaction.
     output_topic, dead_letter_topic
-        Where to send rows and dead letters, or None.
+        Topics for rows and dead letters, or None.
     longest
-        By topic, how long its batches may be, in bytes, as far as that is known.
+        The maximum size of batches of each topic, in bytes, if known.
 
     Raises
     ------
     KafkaError
-        From every method: the transaction did not come about.
+        From every method, if the transaction failed.
     """
 
     def __init__(
@@ -85,17 +86,17 @@ class TopicSink:
         self._output_topic = output_topic
         self._dead_letter_topic = dead_letter_topic
         self._opened: float | None = None
-        #: Of what was sent since the last commit, futures of all batches, with their topics.
+        #: Futures of all batches sent since the last commit, with their topics.
         self._sent: list[tuple[str, Any]] = []
-        #: The records that rows and dead letters are about.
+        #: The records that rows and dead letters refer to.
         self.records: Sequence[ConsumerRecord] = ()
-        #: How long commits have taken.
+        #: Durations of commits.
         self.durations = Histogram()
-        #: Dead letters are cut to SHOWN_BYTES, as a broker has refused them whole.
+        #: Whether dead letters are cut to SHOWN_BYTES, because a broker has refused a whole one.
         self.cut = False
 
     def write_predictions(self, rows: Rows, at: Sequence[int]) -> None:
-        """Send rows, each under the key of the record it answers."""
+        """Send rows, each with the key of its record."""
         self._begin()
         records = self.records
         lines, keys = self._fitting(rows.lines(), [records[i].key for i in at])
@@ -103,7 +104,7 @@ class TopicSink:
         self._sent += [(topic, each) for each in self._producer.send_many(topic, lines, keys)]
 
     def write_dead_letter(self, letter: DeadLetter) -> None:
-        """Send a rejected record as it was, with its position and the reason in additional headers."""
+        """Send a rejected record unchanged, with its position and the reason in additional headers."""
         self._begin()
         record = self.records[letter.at]
         # kafka-python reads headers without a value, but cannot write them.
@@ -113,7 +114,7 @@ class TopicSink:
         carried, key, topic = _size(headers), record.key, str(self._dead_letter_topic)
         room = self._room(topic) - _size(own)
         most = room - len(key or b"")
-        # The value, the key and the headers have a quarter each where there is little room.
+        # If space is short, the value, the key and the headers get a quarter each.
         shown = max(0, min(SHOWN_BYTES, room // 4))
         if value is not None and len(value) + carried > (shown if self.cut else most):
             kept = value[:shown]
@@ -129,7 +130,7 @@ class TopicSink:
         self._sent.append((topic, self._producer.send(topic, value, key=key, headers=[*headers, *own])))
 
     def write_records(self, partition: TopicPartition, records: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Send keys with their values, in this order."""
+        """Send keys with their values, in order."""
         self._begin()
         topic, number = partition
         self._sent += [
@@ -137,7 +138,7 @@ class TopicSink:
         ]
 
     def commit(self, *offsets: MemberOffsets) -> None:
-        """Make all that was sent visible, and the offsets with it."""
+        """Commit everything that was sent, together with the offsets."""
         self._begin()
         began = time.monotonic()
         for each, member in offsets:
@@ -150,29 +151,29 @@ class TopicSink:
     def _fitting(
         self, lines: list[bytes], keys: list[bytes | None]
     ) -> tuple[list[bytes], list[bytes | None]]:
-        """Rows and keys that can be sent: a row that is too long without its longest fields, or its key."""
+        """Rows and keys that can be sent; a row that is too long loses its longest fields, or its key."""
         most = self._room(str(self._output_topic))
         if max(map(len, lines), default=0) + max((len(key or b"") for key in keys), default=0) <= most:
             return lines, keys
-        # Half of the room is the key's, so that all of them fit together.
+        # A key may take half of the space, so that the rest fits as well.
         keys = [None if key is not None and len(key) > most // 2 else key for key in keys]
         room = most - max(len(key or b"") for key in keys)
         return [line if len(line) <= room else shortened(line, room) for line in lines], keys
 
     def _room(self, topic: str) -> int:
-        """How long key and value of a record may be, together with its headers."""
+        """The maximum size of a record's key, value and headers together."""
         request = self._producer.config["max_request_size"] - OVERHEAD
         return int(min(request, self._longest.get(topic, request + _BATCH_OVERHEAD) - _BATCH_OVERHEAD))
 
     def translate(self, error: errors.KafkaError) -> RunError | RetriableKafkaError:
-        """What an error of the producer's means.
+        """Translate an error of the producer.
 
-        Once a batch was refused, whatever the producer is asked for fails too, and without saying why.
+        Once a batch was refused, every other call of the producer fails as well, without giving the reason.
         """
         refused = ((topic, each.exception) for topic, each in self._sent if each.failed())
         topic, cause = next(refused, ("", unwrapped(error)))
         if isinstance(cause, errors.ProducerFencedError) and self._overdue:
-            # The transaction is void, and nobody has taken this producer's place.
+            # The transaction is void, but this producer was not replaced.
             return RetriableKafkaError("a transaction took too long")
         setting = _TOO_LARGE.get(type(cause))
         if not topic or setting is None:
@@ -186,9 +187,9 @@ class TopicSink:
         )
 
     def _check_sent(self) -> None:
-        """Wait until all that was sent has arrived; KafkaError if some of it has not.
+        """Wait until everything sent has arrived; KafkaError if not.
 
-        kafka-python would commit without a batch that it gave up because its time was over.
+        kafka-python would commit without a batch that has timed out.
         """
         self._producer.flush(timeout=self._producer.config["max_block_ms"] / 1000)
         missing = next((each for _, each in self._sent if not each.succeeded()), None)
@@ -197,7 +198,7 @@ class TopicSink:
         self._sent = []
 
     def abort(self, seconds: float) -> None:
-        """Undo what was sent since the last commit; brokers that do not answer are waited for so long."""
+        """Abort what was sent since the last commit, waiting at most this long for the brokers."""
         self._sent = []
         if self._opened is not None:
             self._producer.abort(seconds)
@@ -215,9 +216,9 @@ class TopicSink:
 
     @property
     def _overdue(self) -> bool:
-        """Whether the brokers have given up the transaction by now.
+        """Whether the brokers have aborted the transaction by now.
 
-        To the producer this looks as if another one had taken its place.
+        To the producer, this looks as if another one had replaced it.
         """
         limit = self._producer.config["transaction_timeout_ms"] / 1000
         return self._opened is not None and time.time() - self._opened >= limit
@@ -225,10 +226,10 @@ class TopicSink:
     def _begin(self) -> None:
         if self._opened is None:
             self._producer.begin_transaction()
-            # By the clock on the wall, which goes on while the machine sleeps.
+            # By the wall clock, which continues while the machine sleeps.
             self._opened = time.time()
 
 
 def _size(headers: Iterable[tuple[str, bytes]]) -> int:
-    """How many bytes headers have."""
+    """The size of headers in bytes."""
     return sum(len(name.encode()) + len(value) + _HEADER_OVERHEAD for name, value in headers)

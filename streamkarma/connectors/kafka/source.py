@@ -1,4 +1,4 @@
-"""Topics as a source, and what lasts from one attempt to read them to the next."""
+"""Topics as a source, and the state that lasts from one attempt to read them to the next."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from streamkarma.errors import UsageError
 
 #: A lost connection is reported if nothing has arrived for this long.
 _SILENCE_SECONDS = 5.0
-#: Once the brokers were reached, wait for them until a signal arrives.
+#: Once the brokers have answered, wait for them until a signal arrives.
 _FOREVER = float("inf")
-#: The longest batch of records, where topics take it.
+#: The maximum size of a batch of records, if the topics accept it.
 _BATCH_BYTES = 256 << 10
-#: On a pipe only the predictions may be wanted; a service will be restarted some day.
 _NOT_THE_KEY = (
     "the entity, {}, is not the records' key (--with-key): if several processes share the group, all events "
     "of an entity must be in one partition"
 )
+#: Not a warning for a pipe, which may be run only for its predictions; a service will be restarted some day.
 _NO_MODEL = "no --model: what is learned is lost at the end, and the next run resumes at the group's offsets"
 
 
@@ -60,7 +60,7 @@ class Attachment(NamedTuple):
     start
         ``earliest`` or ``latest``: where to start a partition without an offset.
     output_topic, dead_letter_topic, label_topic
-        Where predictions and bad records go, and where late labels come from; or None.
+        Topics for predictions, for bad records, and of late labels; or None.
     until_end
         Whether to stop at the end offsets seen at start-up.
     settings
@@ -68,17 +68,17 @@ class Attachment(NamedTuple):
     connect_timeout
         Seconds to try to reach the brokers at the start.
     metadata
-        What beside the value is an attribute.
+        The metadata that become attributes.
     max_record_bytes
-        Longest record.
+        Maximum size of a record.
     entity
         The attribute that identifies the entity of an event, if entities are followed.
     share
-        The topic by which processes share their models; None if each has its own in a file.
+        The topic in which processes share their models; None if each has its own in a file.
     learn
-        False to score only: then the group alone says how far the topics were read.
+        False to score only; only the group's offsets then record how far the topics were read.
     row_fields
-        What rows repeat of their records.
+        The fields of records that rows repeat.
     """
 
     topics: Sequence[str]
@@ -105,37 +105,38 @@ class TopicSource(Source):
     Parameters
     ----------
     at
-        Which topics.
+        The topics, and how to read them.
     model
-        Path of the model, or None if none is kept. One that is only scored with is not this process's.
+        Path of the model, or None if it is not saved. When only scoring, the model belongs to another
+        process.
 
     Raises
     ------
     UsageError
-        If the topics or the settings make no sense.
+        If the topics or the settings are invalid.
 
     Attributes
     ----------
     instance
-        A name for the process that keeps this model, the same whenever it is started again.
+        A name for the process with this model, which stays the same when it is restarted.
     partitions
-        How many partitions each topic had at the start.
+        The number of partitions of each topic at the start.
     ends
         With ``until_end``: the offsets to stop at.
     replayed
         Events that were learned again after a crash.
     lost
-        Records a topic no longer had, by ``topic/partition``.
+        Number of records that had expired, by ``topic/partition``.
     recreated
-        Topics whose id has changed: deleted and recreated.
+        Topics whose id has changed because they were deleted and recreated.
     tombstones
-        Records without a value, which are neither learned nor rejected.
+        Number of records without a value, which are neither learned nor rejected.
     longest_messages
-        How long the batches may be that topics take which are written to, as far as that may be asked.
+        The maximum size of batches of each output topic, if its settings may be read.
     cut_dead_letters
-        Whether dead letters were refused as a whole.
+        Whether a broker has refused a whole dead letter, so that they are cut.
     latency, transactions
-        How long records have waited for their commit, and how long transactions took to commit.
+        The time from records to their commit, and the durations of commits.
     """
 
     shared = True
@@ -175,7 +176,7 @@ class TopicSource(Source):
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
         """Connect, and take over from an older process of the same model."""
         self._context = context
-        # What was counted since the last commit is counted again.
+        # Records since the last commit are counted again.
         self.tombstones = self._tombstones_committed
         self.latency.discard()
         at = self.at
@@ -199,7 +200,7 @@ class TopicSource(Source):
             yield reader
 
     def summary(self) -> dict[str, Any]:
-        """Its progress, and anything unusual."""
+        """The progress, and anything unusual."""
         kafka = {
             "group": self.at.group,
             "positions": positions_state(self._positions),
@@ -212,17 +213,17 @@ class TopicSource(Source):
 
     @property
     def journal_home(self) -> tuple[str, TopicPartition]:
-        """Group and partition whose offset carries the journal.
+        """The group and partition whose offset carries the journal.
 
-        It is a group of its own, for the offsets of the group itself change hands when
-        partitions do, and what one process has learned is not for another to overwrite.
+        The journal has a group of its own, because the offsets of the consumer group change owners together
+        with partitions, and no process may overwrite another's journal.
         """
         topic = self.at.output_topic or str(self.at.dead_letter_topic)
         return sibling(self.at.group, self.instance), TopicPartition(topic, 0)
 
     @property
     def longest_batch(self) -> int:
-        """The longest batch of records that is sent, as far as it can be chosen."""
+        """The maximum size of the batches that are sent, as far as it can be chosen."""
         share = [] if self._share is None else [self._share.batch]
         return min(_BATCH_BYTES, *share, *self.longest_messages.values())
 
@@ -232,7 +233,7 @@ class TopicSource(Source):
         return bool(self.topics.avoid)
 
     def say(self, line: str) -> None:
-        """Tell the user something."""
+        """Print a line for the user."""
         self._context.say(line)
 
     def stopped(self) -> bool:
@@ -246,11 +247,11 @@ class TopicSource(Source):
         self._context.committed()
 
     def resumed(self, positions: dict[TopicPartition, int]) -> None:
-        """Another reader has begun, which keeps these positions up to date."""
+        """A new reader has started, which keeps these positions up to date."""
         self._positions = positions
 
     def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
-        """Make a client of kafka-python; at first the brokers are given some time, later any."""
+        """Create a client of kafka-python; the brokers get limited time at first, and later any."""
 
         def make(milliseconds: int) -> Client:
             return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
@@ -258,7 +259,7 @@ class TopicSource(Source):
         return connect(make, self.settings, self._log, self._patience, self.say, self.stopped)
 
     def watch(self) -> Callable[[bool], None]:
-        """A callback on whether records arrived; it reports once that the brokers have gone, or are back."""
+        """A callback on whether records arrived, which reports once that the brokers are gone, or back."""
         heard_at, missed = time.monotonic(), False
 
         def note(heard: bool) -> None:
@@ -277,11 +278,11 @@ class TopicSource(Source):
 
 
 def _instance(model: str | None, static: str | None) -> str:
-    """The identity of a model: its member of the group, or else its path.
+    """The identity of a model's process: its static member id, or else derived from its path.
 
-    It is not kept in the model file, so that the same events make the same bytes. It names
-    the producer's transactions and the member of the group, so that after a crash there is
-    nothing to wait for, and of two processes that have the same one the older is fenced.
+    It is not saved in the model file, so that the same events give the same bytes. It serves as the
+    transactional id and as the member id, so that there is nothing to wait for after a crash, and the older
+    of two processes with the same identity is fenced.
     """
     if static is not None:
         return static

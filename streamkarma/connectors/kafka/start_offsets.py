@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: TopicSource) -> None:
-    """Have partitions, which are paused, begin at their start offsets.
+    """Start paused partitions at their start offsets.
 
-    That is the model's position; or the group's offset, if the model has none or another
-    process has worked on the partition since; or else where ``--from`` says, but for a partition that was
-    added since this process was started: all that it has is new. Offsets of a topic that was deleted and
-    recreated do not count.
+    The start offset is the model's position; or the group's offset, if the model has none or another process
+    has read the partition since; or else the one given by ``--from``, except that partitions added since this
+    process was started are read from their beginning. Offsets of a topic that was deleted and recreated are
+    ignored.
     """
     consumer = offsets.consumer
     mine = consumer.assignment()
@@ -52,7 +52,7 @@ def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: Topi
 
 def _identify(topics: set[str], offsets: Offsets, source: TopicSource) -> None:
     """Note the topics' ids, and drop the offsets of those whose id has changed."""
-    # This always asks the brokers, and so brings the consumer's ids up to date.
+    # This always asks the brokers, and so updates the ids known to the consumer.
     offsets.consumer.topics()
     for topic in sorted(topics):
         topic_id = offsets.consumer.topic_id(topic)
@@ -76,7 +76,7 @@ def say_recreated(source: TopicSource, topic: str) -> None:
 
 
 def id_changed(topic: str) -> str:
-    """In words, that a topic has another id."""
+    """The message for a topic whose id has changed."""
     return f"the id of topic {topic} has changed (it was recreated, or this is another cluster)"
 
 

@@ -1,4 +1,4 @@
-"""What goes with an offset that is committed: whose it is, and of which topic."""
+"""Metadata of committed offsets: the process and the topic they belong to."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Tag(NamedTuple):
     Attributes
     ----------
     instance
-        Which process of this program committed it; None for another program.
+        The process of this program that committed it; None for another program.
     topic_id
-        The id of the topic it is an offset of; None where nobody knows. A topic that is deleted
-        and recreated has the same name and another id.
+        The id of the topic; None if unknown. A topic that is deleted and recreated has the same name but
+        another id.
     epoch, saved
-        Of a model that is shared: which base it goes back to, and its next offset; None if there is none.
+        The base and the next offset of a shared model; None if there is none.
 
     Examples
     --------
@@ -37,15 +37,15 @@ class Tag(NamedTuple):
     saved: int | None = None
 
     def text(self) -> str:
-        """As it is committed."""
+        """The encoded tag."""
         topic = f"{_TOPIC}{self.topic_id}" if self.topic_id else ""
         model = "" if self.saved is None else f"{_MODEL}{self.epoch}/{self.saved}"
-        # A name given by the user may have the signs that divide a tag.
+        # A name given by the user may contain the separators of a tag.
         return f"{_PREFIX}{quote(str(self.instance), safe='')}{topic}{model}"
 
     @classmethod
     def read(cls, metadata: str) -> Tag:
-        """What was committed, by whomever."""
+        """Decode metadata, which any program may have written."""
         if not metadata.startswith(_PREFIX):
             return cls(None)
         rest, _, model = metadata.removeprefix(_PREFIX).partition(_MODEL)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
-    """Look for the topics of a source, and note how many partitions they have.
+    """Check that the topics of a source exist, and record their numbers of partitions.
 
     Returns
     -------
-    The offsets to stop at, if it is to be read to its end.
+    The offsets to stop at, if the source is read to its end.
 
     Raises
     ------

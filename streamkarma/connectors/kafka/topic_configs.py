@@ -1,4 +1,4 @@
-"""What topics are configured to."""
+"""The settings of topics."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from kafka.admin import ConfigResource
 from streamkarma.connectors.kafka.errors import translate_error
 from streamkarma.connectors.kafka.settings import KafkaSettings
 
-#: Makes a client of kafka-python, which is given the keyword arguments.
+#: Creates a client of kafka-python with keyword arguments.
 Connect = Callable[..., Any]
 
-#: Settings of a topic that bound a batch of records, be it of one record.
+#: Settings of a topic that limit a batch of records, even of one record.
 _BOUNDS = ("max.message.bytes", "segment.bytes")
 
 
 def topic_configs(admin: KafkaAdminClient, names: Collection[str]) -> dict[str, dict[str, Any]]:
-    """By topic, its settings with their values; none where they may not be read."""
+    """The settings of each topic with their values; empty if they may not be read."""
     found = admin.describe_configs([ConfigResource("topic", name) for name in names], config_filter="all")
     settings = found.get("topic", {})
     return {name: {key: each["value"] for key, each in settings.get(name, {}).items()} for name in names}
 
 
 def longest_messages(names: Collection[str], settings: KafkaSettings, connect: Connect) -> dict[str, int]:
-    """How long the batches may be that topics take, in bytes, where that may be read.
+    """The largest batch accepted by each topic, in bytes, if its settings may be read.
 
     Parameters
     ----------
     names
         The topics.
     settings, connect
-        How to reach the brokers.
+        How to connect to the brokers.
 
     Raises
     ------
     RunError, RetriableKafkaError
-        If the brokers do not answer as they should.
+        If the brokers do not answer properly.
     """
     admin = connect(KafkaAdminClient, **settings.admin())
     try:

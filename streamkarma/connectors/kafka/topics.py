@@ -12,7 +12,7 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class Topics(NamedTuple):
-    """What to read.
+    """The topics to read.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Topics(NamedTuple):
     labels
         The topic of late labels, or None.
     avoid
-        Topics that are written to, which a pattern never means.
+        Topics that are written to, which a pattern never matches.
     """
 
     names: tuple[str, ...]
@@ -33,12 +33,12 @@ class Topics(NamedTuple):
 
     @classmethod
     def of(cls, given: Sequence[str], labels: str | None, written: Sequence[str | None]) -> Topics:
-        """Tell names from patterns: a name has letters, digits, dots, dashes and underscores.
+        """Distinguish names from patterns: a name has letters, digits, dots, dashes and underscores.
 
         Raises
         ------
         UsageError
-            If a name is empty, if there is more than one pattern, or what is read is written to as well.
+            If a name is empty, there is more than one pattern, or a topic is both read and written.
         """
         if "" in (*given, labels, *written):
             raise UsageError("the name of a topic cannot be empty")
@@ -76,7 +76,7 @@ class Topics(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """UsageError if Kafka has no topics of such a name."""
+    """Raise UsageError if no Kafka topic can have this name."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise UsageError(
             f"no topic can have the name {name[:60]!r}: expected at most 249 letters from a to z, digits, "
@@ -85,7 +85,7 @@ def check_name(name: str) -> None:
 
 
 def _in_parentheses(pattern: str) -> str:
-    """A pattern as a part of another; flags that it begins with, such as ``(?i)``, are for this part then.
+    """A pattern as a group in another; leading flags such as ``(?i)`` then apply only to this group.
 
     Examples
     --------

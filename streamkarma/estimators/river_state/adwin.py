@@ -1,7 +1,7 @@
 """The state of river's compiled ADWIN as numbers.
 
-river gives it as bytes, and takes bytes as they are. So they are taken apart into numbers here, and put
-together again from numbers that fit each other.
+river exports and imports it as bytes, without validation. Here, the bytes are decoded into numbers, and
+encoded again only from consistent numbers.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from river._river_rust.drift import AdaptiveWindowing
 
 from streamkarma.checkpoint import finite, natural
 
-#: delta, clock, most buckets in a row, shortest window, grace period; sums; counters; the number of rows.
+#: delta, clock, maximum number of buckets in a row, shortest window, grace period; sums; counters; the number
+#: of rows.
 _HEAD = struct.Struct("<dIQdd4d4IQ")
-#: The parameters again, which end the state.
+#: The parameters, repeated at the end of the state.
 _TAIL = struct.Struct("<dIQII")
 _ROW, _LENGTH = struct.Struct("<QQQ"), struct.Struct("<Q")
-#: Beyond this many rows a window would be longer than any stream; a row has few buckets.
+#: With more rows, a window would be longer than any stream; a row has few buckets.
 _MOST_ROWS, _MOST_BUCKETS = 60, 1000
 
 
 def numbers_of(window: AdaptiveWindowing) -> list[Any] | None:
-    """The state as numbers; None if it is not laid out as this module expects."""
+    """The state as numbers; None if its layout is not the expected one."""
     state = window.__getstate__()
     try:
         found = _taken_apart(state)
@@ -33,7 +34,7 @@ def numbers_of(window: AdaptiveWindowing) -> list[Any] | None:
 
 
 def window_of(given: Any) -> AdaptiveWindowing:
-    """From ``numbers_of``; ValueError if the numbers do not fit each other."""
+    """The window from the result of ``numbers_of``; ValueError if the numbers are inconsistent."""
     try:
         state = _put_together(given)
         parameters = _TAIL.unpack(state[-_TAIL.size :])
@@ -69,7 +70,7 @@ def _put_together(given: Any) -> bytes:
             raise ValueError("a row of an ADWIN has another number of buckets")
         parts += [struct.pack(f"<{room}d", *totals), _LENGTH.pack(room), struct.pack(f"<{room}d", *variances)]
     width = sum(used << level for level, (used, *_) in enumerate(rows))
-    # Dropping the oldest bucket counts on there being one in the last row.
+    # Dropping the oldest bucket requires one in the last row.
     if not 1 <= len(rows) <= _MOST_ROWS or sums[2] != width or (len(rows) > 1 and not rows[-1][0]):
         raise ValueError("the rows of an ADWIN contradict its width")
     plain = finite(delta), natural(clock), most, finite(shortest), finite(grace)

@@ -1,4 +1,4 @@
-"""Which classes and functions a river model in a file may have."""
+"""The classes and functions allowed in a saved river model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from river._river_rust.vectordict import euclidean_distance_tuple
 
-#: The parts of river that models are made of: none of them reads files, fetches data or runs foreign code.
+#: The packages of river for models, none of which reads files, fetches data or runs foreign code.
 PARTS = frozenset(
     {
         "base",
@@ -42,7 +42,7 @@ PARTS = frozenset(
     }
 )
 
-#: Types and functions from elsewhere that river's models refer to, by the name they have in a file.
+#: Types and functions from elsewhere that river's models refer to, by their name in a file.
 NAMED: dict[str, Any] = {
     **{each.__name__: each for each in (bool, int, float, str, dict, list, set)},
     "Number": numbers.Number,
@@ -54,18 +54,18 @@ NAMED: dict[str, Any] = {
 
 
 def river_version() -> str:
-    """The version of river, which decides what attributes mean."""
+    """The version of river, which determines the meaning of attributes."""
     return version("river")
 
 
 def name_of(cls: type) -> str | None:
-    """What a class of river is called in a file; None if a file may not have it."""
+    """The name of a river class in a file; None if it is not allowed."""
     name = f"{cls.__module__}.{cls.__qualname__}"
     return name if _find(name) is cls else None
 
 
 def class_named(name: Any) -> type:
-    """The class of that name; ValueError unless a file may have it."""
+    """The class with this name; ValueError if it is not allowed."""
     found = _find(name) if isinstance(name, str) else None
     if found is None:
         raise ValueError(f"{name!r:.100} is no class of a river model")
@@ -78,18 +78,18 @@ def _find(name: str) -> type | None:
     package, _, rest = module.partition(".")
     if package != "river" or rest.partition(".")[0] not in PARTS:
         return None
-    # Importing a part imports its modules; none is imported because a file names it.
+    # Importing a package imports its modules; no module is imported because a file names it.
     import_module(f"river.{rest.partition('.')[0]}")
     found = vars(sys.modules[module]).get(own) if module in sys.modules else None
     if not isinstance(found, type) or found.__module__ != module or found.__qualname__ != own:
         return None
-    # Classes that make their instances in a way of their own are none that attributes alone restore.
+    # Attributes alone do not restore instances of classes with their own __new__.
     is_plain = all("__new__" not in vars(each) for each in found.__mro__ if each is not object)
     return found if is_plain and not inspect.isabstract(found) else None
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
-    """The attributes of an instance, those in slots included."""
+    """The attributes of an instance, including those in slots."""
     slots = {
         name: getattr(thing, name)
         for cls in type(thing).__mro__
@@ -101,7 +101,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
 
 @functools.lru_cache(4096)
 def may_have(cls: type, attribute: Any) -> bool:
-    """Whether instances of a class may have that attribute: any but those that would hide a method.
+    """Whether instances of a class may have this attribute: any that does not hide a method.
 
     Examples
     --------
@@ -117,13 +117,13 @@ def may_have(cls: type, attribute: Any) -> bool:
 
 
 def is_method(cls: type, name: Any) -> bool:
-    """Whether a class of river has a method of that name, written in Python."""
+    """Whether a river class has a method with this name, written in Python."""
     is_plain = isinstance(name, str) and not name.startswith("__")
     return is_plain and isinstance(inspect.getattr_static(cls, name, None), FunctionType)
 
 
 def static_method(cls: type, name: Any) -> FunctionType | None:
-    """The static method of that name of a class of river, if it has one."""
+    """The static method with this name of a river class, if it has one."""
     found = inspect.getattr_static(cls, name, None) if isinstance(name, str) else None
     function = found.__func__ if isinstance(found, staticmethod) else None
     return function if isinstance(function, FunctionType) else None

@@ -26,17 +26,17 @@ from streamkarma.estimators.river_state.allowed import (
 
 #: As in the writer.
 _DEEPEST = 50
-#: The one attribute by which an object may refer to what contains it.
+#: The only attribute by which an object may refer to what contains it.
 _PARENT = "parent"
 
 
 def read(header: Any, arrays: Arrays) -> list[Any]:
-    """The models that ``write`` wrote.
+    """The models from the result of ``write``.
 
     Raises
     ------
     ValueError, KeyError, TypeError
-        If the state is not one, or of another version of river.
+        If the state is invalid, or from another version of river.
     """
     written, own = str(header["river"]), river_version()
     if written != own:
@@ -51,7 +51,7 @@ def read(header: Any, arrays: Arrays) -> list[Any]:
 
 
 class _Reader:
-    """Makes all objects, empty at first, and then fills them."""
+    """Creates all objects empty, and then fills them."""
 
     def __init__(self, nodes: list[dict[str, Any]], arrays: Arrays) -> None:
         self._arrays = dict(arrays)
@@ -63,7 +63,7 @@ class _Reader:
             self._fill(node, made)
 
     def _made(self, node: dict[str, Any]) -> Any:
-        """An object without what it contains; complete where that cannot contain objects."""
+        """An object without its contents, or with them if they cannot contain objects."""
         match node:
             case {"list": _}:
                 return []
@@ -80,7 +80,7 @@ class _Reader:
             case {"defaultdict": _, "factory": _}:
                 return collections.defaultdict()
             case {"array": number, "transposed": bool(is_transposed)}:
-                # Each array once, or a short file could take up much memory.
+                # Each array only once; otherwise a short file could use much memory.
                 array = self._arrays.pop(f"array {natural(number)}").copy()
                 return array.T if is_transposed else array
             case {"generator": spare}:
@@ -160,7 +160,7 @@ class _Reader:
         return float(number)
 
     def _generator(self, spare: Any) -> random.Random:
-        """The next of the generators, which come in the order of their nodes."""
+        """The next generator, in the order of the nodes."""
         generator = random.Random()
         words = self._generators.popleft().view(np.uint32).tolist()
         generator.setstate((3, tuple(words), spare if spare is None else float(spare)))
@@ -174,7 +174,7 @@ def _static(owner: Any, name: Any) -> Any:
 
 
 def _check_references(nodes: list[dict[str, Any]]) -> None:
-    """Check that no object contains itself, so that whoever goes down, or up by parents, arrives."""
+    """Check that no object contains itself, so that traversals, also by parents, terminate."""
     contains: list[set[int]] = [set() for _ in nodes]
     parents: list[set[int]] = [set() for _ in nodes]
     for number, node in enumerate(nodes):
@@ -204,7 +204,7 @@ def _references(value: Any) -> set[int]:
 
 
 def _is_acyclic(references: list[set[int]]) -> bool:
-    """Whether nobody comes back to a node by references (Kahn's algorithm).
+    """Whether the references have no cycle (Kahn's algorithm).
 
     Examples
     --------

@@ -32,14 +32,14 @@ from streamkarma.estimators.river_state.allowed import (
     static_method,
 )
 
-#: Longer integers are refused by whoever reads the file.
+#: Readers refuse longer integers.
 _LARGEST = 10**300
-#: What is nested deeper than this without an object between is nothing of river's.
+#: Nothing of river's is nested deeper than this without an object in between.
 _DEEPEST = 50
 
 
 class _RefusedError(Exception):
-    """What cannot be written, in words."""
+    """Describes a value that cannot be written."""
 
 
 def write(models: Sequence[Any]) -> tuple[dict[str, Any], Arrays]:
@@ -48,7 +48,8 @@ def write(models: Sequence[Any]) -> tuple[dict[str, Any], Arrays]:
     Raises
     ------
     UsageError
-        For what cannot be written without pickle; it names the model, the attribute, and what to do.
+        For values that cannot be written without pickle; the message has the model, the attribute, and what
+        to do.
     """
     writer = _Writer()
     roots = []
@@ -65,21 +66,21 @@ def write(models: Sequence[Any]) -> tuple[dict[str, Any], Arrays]:
 
 
 class _Writer:
-    """A table of nodes that grows: each object once, in the order in which they are reached."""
+    """A growing table of nodes, with each object once, in the order in which they are reached."""
 
     def __init__(self) -> None:
-        #: Where in the model the value in hand is.
+        #: The path of the current value in the model.
         self.path = ""
         self._nodes: list[dict[str, Any]] = []
         self._numbers: dict[int, int] = {}
         self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
-        #: Keeps objects alive that are made on the way, so that no two have the same id.
+        #: Keeps temporary objects alive, so that no two have the same id.
         self._alive: list[Any] = []
         self._arrays: list[np.ndarray[Any, Any]] = []
         self._generators: list[tuple[int, ...]] = []
 
     def add(self, model: Any) -> int:
-        """Write a model and all it refers to; returns its node."""
+        """Write a model and everything it refers to; returns its node."""
         self.path = ""
         number = self._node(model)
         while self._waiting:
@@ -91,12 +92,12 @@ class _Writer:
         return {"river": river_version(), "roots": roots, "nodes": self._nodes}
 
     def arrays(self) -> Arrays:
-        # Generators have unsigned words, of which files know only the bits.
+        # Generators have unsigned words, but files have only signed ones of the same bits.
         words = np.array(self._generators, np.uint32).reshape(-1, 625).view(np.int32)
         return {"generators": words, **{f"array {n}": each for n, each in enumerate(self._arrays)}}
 
     def _node(self, value: Any) -> int:
-        """The number of the node of an object, which waits to be written if it is new."""
+        """The number of an object's node, which is queued for writing if it is new."""
         if (number := self._numbers.get(id(value))) is not None:
             return number
         number = self._numbers[id(value)] = len(self._numbers)
@@ -141,7 +142,7 @@ class _Writer:
         return {"ref": self._node(value)}
 
     def _content(self, value: Any) -> dict[str, Any]:
-        """A node: all that an object refers to."""
+        """A node: everything that an object refers to."""
         kind = type(value)
         if kind in (list, set, collections.deque):
             items = [self._at(f"[{n}]", item) for n, item in enumerate(value)]
@@ -155,7 +156,7 @@ class _Writer:
             factory = self._at(".default_factory", value.default_factory)
             return {"defaultdict": self._pairs(value), "factory": factory}
         if kind is np.ndarray:
-            # The order in memory decides about the last bit of products.
+            # The order in memory affects the last bit of products.
             is_transposed = value.flags.f_contiguous and not value.flags.c_contiguous
             return {"array": self._array(value.T if is_transposed else value), "transposed": is_transposed}
         if kind is random.Random:
@@ -223,7 +224,7 @@ def _named(value: Any) -> dict[str, Any]:
 
 
 def _check_hashable(written: list[Any]) -> None:
-    """Refuse objects as keys, which are found by where they are in memory."""
+    """Refuse objects as keys, since they are looked up by their address in memory."""
     if any(isinstance(each, dict) and "ref" in each for each in written):
         raise _RefusedError("a set or dict of objects")
 

@@ -20,19 +20,19 @@ from streamkarma.connectors.kafka.topic_check import check_topics
 from streamkarma.errors import RunError
 
 _POLL_MS, _POLL_RECORDS = 250, 5000
-#: A source has the name of a group, which this one never uses.
+#: A source needs the name of a group, which this one never uses.
 _NO_GROUP = "-"
 
 
-class StandingTopics(TopicSource):
-    """Topics, read once. Nothing is committed, and no group is joined.
+class BoundedTopics(TopicSource):
+    """Topics that are read once, without committing or joining a group.
 
     Parameters
     ----------
     topics
         A name, or a pattern for names.
     brokers, settings, connect_timeout, max_record_bytes, metadata, row_fields
-        As for an `Attachment`.
+        As in `Attachment`.
     """
 
     shared = False
@@ -63,7 +63,7 @@ class StandingTopics(TopicSource):
         self.dead_letter_hint = Source.dead_letter_hint
 
     def summary(self) -> dict[str, Any]:
-        """What was skipped."""
+        """The records that were skipped."""
         return {"kafka": {"tombstones": self.tombstones}}
 
     @contextmanager
@@ -78,21 +78,21 @@ class StandingTopics(TopicSource):
             settings.setdefault("max_poll_records", _POLL_RECORDS)
             consumer = self.connect(KafkaConsumer, **settings, group_id=None)
             try:
-                yield _StandingReader(self, consumer, ends)
+                yield _BoundedReader(self, consumer, ends)
             finally:
                 consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
         except errors.KafkaError as error:
             raise RunError(str(translate_error(error))) from error
 
 
-class _StandingReader(Reader):
-    """Reads partitions to their ends; the records of several come in the order of their times."""
+class _BoundedReader(Reader):
+    """Reads partitions to their ends, merging several in order of time."""
 
     def __init__(
-        self, source: StandingTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
+        self, source: BoundedTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
     ) -> None:
         self._source, self._consumer, self._ends = source, consumer, ends
-        #: Records that were read, and where each partition is read next.
+        #: Records that were read, and the next offset to read of each partition.
         self._waiting: dict[TopicPartition, deque[ConsumerRecord]] = {}
         self._next: dict[TopicPartition, int] = {}
 
@@ -103,7 +103,7 @@ class _StandingReader(Reader):
         self._waiting = {each: deque() for each in self._next}
 
     def blocks(self) -> Iterator[Block | None]:
-        """Yield the records, and None where nothing has come for a while."""
+        """Yield the records, and None if nothing has arrived for a while."""
         at = self._source.at
         while self._waiting:
             for partition, waiting in self._waiting.items():
@@ -117,9 +117,9 @@ class _StandingReader(Reader):
                 yield None
 
     def _ask(self, partition: TopicPartition) -> None:
-        """Read on in a partition that holds up the others.
+        """Read more of a partition that holds up the others.
 
-        Only that one is assigned: beside partitions that are paused kafka-python may never read it.
+        Only this one is assigned: kafka-python may never read it while others are paused.
         """
         self._consumer.assign([partition])
         self._consumer.seek(partition, self._next[partition])
@@ -128,7 +128,7 @@ class _StandingReader(Reader):
         self._next[partition] = self._consumer.position(partition)
 
     def _ready(self) -> list[ConsumerRecord]:
-        """The records before which none can come any more: up to where a partition has to be asked again."""
+        """The records that no later one can precede, up to where more of a partition must be read."""
         ready: list[ConsumerRecord] = []
         while self._waiting:
             done = [
@@ -151,5 +151,5 @@ class _StandingReader(Reader):
         """Nothing is committed."""
 
     def snapshot(self) -> Position:
-        """Nothing is kept."""
+        """Nothing is saved."""
         return {}
