@@ -613,7 +613,7 @@ def complete_changes(base: Learner, parts: list[Learner], changes: list[Change])
 def explain(
     learner: Learner, events: Block | Encoded, t: int, others: list[float], ticket: int
 ) -> tuple[list[int], _Floats, _Floats, _Floats, _Floats]:
-    """Predict event ``t`` and explain its scores; a mixture needs those of ``others``, and the event's ticket.
+    """Predict event ``t`` and explain its scores; a mixture needs those of ``others`` and the event's ticket.
 
     Returns attributes, their parts of the scores, shape (A, C), and of shape (C,) the scores, the constants,
     and the parts of these that come from calibrating.

@@ -11,8 +11,9 @@ are Laplace densities, each with its own scale. The prediction is the mean of th
 
 The mixture's latest errors then adjust its next prediction, since errors of events close in time are often
 alike. A linear function of the latest residuals, and of the differences between the latest targets and the
-prediction, is added to the log-odds or the number. The mixture and the adjusted prediction are in turn mixed by
-Bayes' rule with a fixed share. An event is not adjusted while another that was predicted waits for its label.
+prediction, is added to the log-odds or the number. The mixture and the adjusted prediction are in turn mixed
+by Bayes' rule with a fixed share. An event is not adjusted while another that was predicted waits for its
+label.
 """
 
 from __future__ import annotations

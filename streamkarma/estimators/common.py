@@ -169,8 +169,8 @@ class KARMABase(Explains):
     def forget_last(self) -> None:
         """Predict what comes next as events that do not follow those learned last.
 
-        The mixture adjusts its predictions by the errors of the last events, and does so until an event has been
-        predicted whose label it did not get. Call this before predicting events from another time or place.
+        The mixture adjusts its prediction by its latest errors, unless another event has been predicted since
+        the latest label. Call this before predicting events from another time or place.
         """
         self._pipeline.learner.engine.forget_last()
 

@@ -32,8 +32,8 @@ from streamkarma.runtime.session import Session
 _PAUSE, _SHARE = 0.5, 0.02
 #: Number of latest predictions shown.
 _ROWS = 12
-#: Seconds between rows that are made only for the page, and the size of a block whose rows are always made: the last
-#: before a pause are shown.
+#: Seconds between rows that are made only for the page, and the size of a block whose rows are always made, so
+#: that the last ones before a pause are shown.
 _ROWS_PAUSE, _FEW = 0.1, 512
 #: A loop without progress for this many seconds is stuck.
 _STUCK_SECONDS = 60.0
@@ -149,7 +149,7 @@ class Watcher(Observer):
         self.history.add(self.figures.point())
 
     def _wants_rows(self, events: int) -> bool:
-        """Whether to make rows only for the page; those of large blocks at intervals, since that takes time."""
+        """Whether to make rows only for the page; of large blocks at intervals, since that takes time."""
         is_due = time.monotonic() >= self._rows_due or sum(map(len, self._rows)) < _ROWS
         return is_due or events <= _FEW
 

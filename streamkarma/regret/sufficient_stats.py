@@ -42,7 +42,8 @@ class SufficientStats:
     owners
         Shape (k,): the attribute of each coordinate, -1 for coordinates not seen.
     origin
-        The first target, which is subtracted from all: squares of numbers far from 0 leave no digits for the loss.
+        The first target, which is subtracted from all: squares of numbers far from 0 leave no digits for the
+        loss.
     matrix
         Shape (2k + 2, 2k + 2): sums of w v v' with v = (1, y - origin, z_1, o_1, z_2, o_2, …).
     learner
