@@ -251,25 +251,25 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
     Of two classes the chance of +1, of several that of each class, else the number. The root mean square of
     targets is taken to be 1, as of those that are standardised.
     """
-    size, classes = 6 if kind == "number" else 4, said.shape[1]
-    own = Newton(np.zeros(size), {"two": 1.0, "several": 0.25, "number": 0.1}[kind])
-    kept, means = 0.5 ** (1 / np.array([0.5, 2, 8, 32])), np.zeros((4, classes))
-    shares, squared_scale, last, mixed = np.full(2, 0.5), 1.0, [], []
+    classes, kept = said.shape[1], 0.5 ** (1 / np.array([0.5, 2, 8, 32]))
+    loose = {"two": [1.0] * 4 + [0.3] * 5, "several": [0.25] * 4 + [0.3] * 5, "number": [0.1] * 6}[kind]
+    own, shares = Newton(np.zeros(len(loose)), np.array(loose)), np.full(2, 0.5)
+    residuals, means, squared_scale, last, mixed = np.zeros((4, classes)), np.zeros((4, classes)), 1.0, [], []
     for t, label in enumerate(labels):
         drift = 1e-5 if kind == "number" else max(1e-5, 3 / (t + 11) ** 2)
+        x = np.array([*residuals, *means, said[t] / 4])
         if kind == "number":
-            lags = [np.clip(target - said[t, 0], -10, 10) for target in (*last, *[said[t, 0]] * 2)[:2]]
-            x = np.array([*means[:, 0], *lags])
+            lags = [np.clip(target - said[t], -10, 10) for target in (*last, *[said[t, 0]] * 2)[:2]]
+            x, true = np.array([*residuals, *lags])[:, 0], np.array([label])
             members = np.array([said[t], said[t] + own.at @ x])
-            residual = label - said[t]
         elif kind == "two":
-            x, true = means[:, 0], float(label > 0)
+            x, true = x[:, 0], np.array([float(label > 0)])
             members = sigmoid(np.array([said[t], np.clip(said[t] + own.at @ x, -LIMIT, LIMIT)]))
-            residual = true - members[0]
         else:
-            true = np.eye(classes)[int(label)]
-            members = np.array([softmax(said[t]), softmax(said[t] + own.at @ means)])
-            residual = true - members[0]
+            true, members = (
+                np.eye(classes)[int(label)],
+                np.array([softmax(said[t]), softmax(said[t] + own.at @ x)]),
+            )
         mixed.append(shares @ members)
         if kind == "number":
             scale = np.sqrt(squared_scale)
@@ -280,10 +280,11 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
         elif kind == "two":
             both = np.array([*mixed[-1], 1 - mixed[-1][0]])
             shares = share(shares, np.abs(1 - true - members[:, 0]), moved(both))
-            own.step_logit(x, members[1, 0] - true, 1, drift)
+            own.step_logit(x, members[1, 0] - true[0], 1, drift)
         else:
             shares = share(shares, members[:, int(label)], moved(mixed[-1]))
-            own.step(means @ (members[1] - true), 1, 1, drift)
-        means += (1 - kept)[:, None] * (np.clip(residual, -10, 10) - means)
+            own.step(x @ (members[1] - true), 1, 1, drift)
+        residuals += (1 - kept)[:, None] * (np.clip(true - members[0], -10, 10) - residuals)
+        means += (1 - kept)[:, None] * ((2 * true - 1 if kind == "two" else true) - means)
         last = [label, *last[:1]]
     return np.array(mixed)

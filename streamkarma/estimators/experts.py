@@ -119,4 +119,6 @@ def transformed(forget: float, absolute: bool) -> Learner:
     """Two of the experts, mixed, for a target bent to a Gaussian."""
     chosen = experts(1, forget, regression=True)
     inner = {name: chosen[name] for name in TRANSFORMED}
-    return TransformedTarget(Mixture(inner, regression=True, forget=forget), median=absolute)
+    # The outer mixture heeds the latest errors.
+    mixture = Mixture(inner, regression=True, forget=forget, recent=False)
+    return TransformedTarget(mixture, median=absolute)

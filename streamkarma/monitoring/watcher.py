@@ -32,8 +32,8 @@ from streamkarma.runtime.session import Session
 _PAUSE, _SHARE = 0.5, 0.02
 #: Number of latest predictions shown.
 _ROWS = 12
-#: Seconds between rows that are made only for the page, and the size of a block whose rows are always made, so
-#: that the last ones before a pause are shown.
+#: Seconds between rows that are made only for the page, and the size of a block whose rows are always made,
+#: so that the last ones before a pause are shown.
 _ROWS_PAUSE, _FEW = 0.1, 512
 #: A loop without progress for this many seconds is stuck.
 _STUCK_SECONDS = 60.0

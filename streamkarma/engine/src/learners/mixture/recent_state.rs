@@ -3,8 +3,9 @@
 
 use super::averaging::Shared;
 use super::numbers::NARROWEST;
-use super::recent::{MEANS, Recent, TARGETS, prior_variance};
+use super::recent::{KEPT, MEANS, OF_CLASSES, Recent, TARGETS, prior_variances};
 use super::state::{are_shares, is_covariance};
+use crate::math::pow;
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, State, count_of, ensure};
 
@@ -24,7 +25,7 @@ impl Recent {
         state.put_f64s("mean_shares", self.shares.means.clone(), &[2]);
         state.put_f64s("variance", vec![self.variance], &[1]);
         state.put_f64s("residuals", self.residuals.clone(), &[MEANS, self.classes]);
-        state.put_f64s("targets", self.targets.to_vec(), &[TARGETS]);
+        state.put_f64s("labels", self.labels.clone(), &[self.labels.len()]);
         state.put_i64s("counts", vec![self.events as i64, self.known as i64], &[2]);
         state.put_u64s("asked", vec![self.asked], &[1]);
         state
@@ -56,7 +57,7 @@ impl Recent {
             ("mean_shares", &mut self.shares.means),
             ("variance", std::slice::from_mut(&mut self.variance)),
             ("residuals", &mut self.residuals),
-            ("targets", &mut self.targets),
+            ("labels", &mut self.labels),
         ] {
             let (values, shape) = state.f64s(name).ok()?;
             let fits = shape == shapes.f64s(name).ok()?.1 && values.len() == to.len();
@@ -70,24 +71,52 @@ impl Recent {
 
     /// Whether the numbers are such as a run could have left.
     fn is_sound(&self) -> bool {
-        let is_residual = |each: &f64| self.regression || each.abs() <= 1.0;
+        let is_mean = |each: &f64| self.regression || each.abs() <= 1.0;
         self.known <= TARGETS
-            && self.residuals.iter().all(is_residual)
+            && self.residuals.iter().chain(&self.labels).all(is_mean)
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             && self.shares.weights.iter().all(|&each| each > 0.0)
             && self.variance >= NARROWEST
-            && is_covariance(
-                &self.covariance,
-                &vec![prior_variance(self.classes, self.regression); self.parameters.len()],
-            )
+            && is_covariance(&self.covariance, prior_variances(self.classes, self.regression))
+    }
+
+    /// Go to so many classes; what is known of those there are stays.
+    pub fn widen(&mut self, classes: usize) {
+        if self.regression || classes <= self.classes {
+            return;
+        }
+        let (before, mut wide) = (self.classes, self.begun(classes));
+        let each = [(&mut wide.residuals, &self.residuals, false), (&mut wide.labels, &self.labels, true)];
+        for (to, from, are_labels) in each {
+            let rows = to.chunks_exact_mut(classes).zip(from.chunks_exact(before));
+            for ((to, from), kept) in rows.zip(KEPT) {
+                match *from {
+                    [both] if are_labels => {
+                        // So much of the mean is of labels, and the rest of where it began.
+                        let known = 1.0 - pow(kept, self.events as f64);
+                        to[..2].copy_from_slice(&[(known - both) / 2.0, (known + both) / 2.0]);
+                    }
+                    [both] => to[..2].copy_from_slice(&[-both, both]),
+                    _ => to[..before].copy_from_slice(from),
+                }
+            }
+        }
+        // The difference of two log-odds has each residual twice.
+        let factor = |at: usize| if before == 1 && at < MEANS { 0.5 } else { 1.0 };
+        wide.parameters = (0..).zip(&self.parameters).map(|(at, each)| factor(at) * each).collect();
+        let places = (0..OF_CLASSES * OF_CLASSES).map(|at| factor(at / OF_CLASSES) * factor(at % OF_CLASSES));
+        wide.covariance = places.zip(&self.covariance).map(|(factor, each)| factor * each).collect();
+        (wide.shares, wide.events, wide.asked) = (self.shares.clone(), self.events, self.asked);
+        *self = wide;
     }
 
     /// Number the classes anew.
     pub fn relabel(&mut self, places: &[usize]) {
         if self.classes > 1 {
             self.residuals = relabelled_rows(&self.residuals, places);
+            self.labels = relabelled_rows(&self.labels, places);
         } else if places == [1, 0] && !self.regression {
-            self.residuals.iter_mut().for_each(|each| *each = -*each);
+            self.residuals.iter_mut().chain(&mut self.labels).for_each(|each| *each = -*each);
         }
     }
 
@@ -95,7 +124,7 @@ impl Recent {
     /// root mean square numbers are `rate` times what they were.
     pub fn carry(&mut self, (shift, stretch): (f64, f64), rate: f64) {
         self.residuals.iter_mut().for_each(|each| *each /= stretch);
-        self.targets[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
+        self.labels[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
         self.variance = (self.variance * (rate / stretch) * (rate / stretch)).max(NARROWEST);
     }
 

@@ -15,7 +15,7 @@ pub(super) const EVENTS: usize = 400;
 const HARMLESS: [&str; 18] = [
     "recent.parameters",
     "recent.residuals",
-    "recent.targets",
+    "recent.labels",
     "recent.variance",
     "parameters",
     "adjusting",
@@ -279,7 +279,7 @@ fn it_learns_whom_to_believe() {
     assert_eq!(weights.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>()[2..], ["expert 2", "blend"]);
     assert!(weights[2].1 + weights[3].1 > 0.9);
     let known_of_names = 72 + 16 * 2 * 10;
-    let of_last_errors = 8 * (4 + 4 * 4 + 4 + 2 + 2 * 2 + 4);
+    let of_last_errors = 8 * (9 + 9 * 9 + 4 + 4 + 2 * 2 + 4);
     assert_eq!(
         *bytes,
         300 + 8 * (3 + 9 + 27 + 4 + 4 + 3 + 9 + 1 + 28) + 8 * 4 + known_of_names + of_last_errors

@@ -35,7 +35,8 @@ fn explicit(gamma: usize) -> Box<dyn Learner> {
 
 fn learner(point: Point) -> TransformedTarget {
     let experts = vec![("one".to_owned(), explicit(1)), ("two".to_owned(), explicit(2))];
-    TransformedTarget::new(Box::new(Mixture::new(experts, 0, true, 0.0).unwrap()), point).unwrap()
+    let mixture = Mixture::new(experts, 0, true, 0.0).unwrap().without_recent();
+    TransformedTarget::new(Box::new(mixture), point).unwrap()
 }
 
 /// x, and lessons of which some have no label, no weight, or a label that comes later.
