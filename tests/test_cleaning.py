@@ -51,6 +51,16 @@ def test_the_time_since_the_event_before_is_no_sentinel() -> None:
     assert "sentinels" not in model.values["at"]
 
 
+def test_what_follows_a_number_that_was_the_same_so_far_is_no_sentinel() -> None:
+    rng = np.random.default_rng(8)
+    numbers = [{"year": 2010 + n // 700, "t": float(rng.normal(60, 3))} for n in range(1400)]
+    model = learned(numbers)
+    assert model.values["year"] == {"values": 1400}
+    # Where others are known, what lies far from them is one.
+    model = learned([{"t": -9999.0 if n % 10 == 0 else 0.0 if n % 3 else float(n)} for n in range(1400)])
+    assert model.values["t"]["sentinels"] > 100
+
+
 def test_sentinels_are_not_looked_for_where_nobody_wants_them() -> None:
     model = learned(with_sentinel(-9999.0), sentinels=False)
     assert "t.sentinel" not in model.values

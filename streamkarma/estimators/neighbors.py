@@ -59,7 +59,7 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
 
     Notes
     -----
-    An event of more than 32 numbers, categories and words is predicted by the shares of classes in the
+    An event of more than 128 numbers, categories and words is predicted by the shares of classes in the
     window and does not enter it. Of more than 64 attributes in the window some are not looked at. Of several
     words or tags of one attribute no more than one counts.
 

@@ -210,6 +210,13 @@ impl Scale {
         self.ordinary.count + self.mode_count
     }
 
+    /// Whether a value is more than so many deviations away from those beside the most common one, if that is counted
+    /// apart; false while there are fewer than [`START`].
+    pub fn is_beyond_others(&self, value: f64, deviations: f64) -> bool {
+        let away = (within(value, LARGEST) - self.ordinary.mean).abs();
+        self.ordinary.count >= START as f64 && away > deviations * self.unit().sqrt()
+    }
+
     /// Mean and standard deviation of what was seen so far; 0 and 0 of nothing.
     pub fn mean_and_deviation(&self) -> (f64, f64) {
         let Sums { count, mean, squares } = self.joined();

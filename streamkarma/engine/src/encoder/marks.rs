@@ -52,7 +52,10 @@ impl Encoder {
     /// Count, mark or take back a value that is not among the others.
     fn look_at(&mut self, at: usize, distance: f64, learned: bool) {
         let Item { attribute, coordinate, value, .. } = self.items[at];
-        let verdict = if self.finds_sentinels(attribute) && !self.frozen && distance > OUT {
+        // A number that was the same so far, such as the year, has a next value, and that is no sentinel.
+        let scale = &self.scales[coordinate as usize];
+        let is_out = distance > OUT && scale.is_beyond_others(value, OUT);
+        let verdict = if is_out && self.finds_sentinels(attribute) && !self.frozen {
             // What is only predicted has no vote, and looks as it will when it is learned.
             let mut sentinels = self.sentinels[coordinate as usize];
             let verdict = sentinels.vote(value);

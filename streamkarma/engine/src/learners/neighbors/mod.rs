@@ -52,7 +52,7 @@ use crate::loss::Loss;
 use crate::state::{Refused, State, ensure};
 
 /// Most items of an event, the constant apart: with more the distances cost more than all other experts.
-pub const MOST_ITEMS: usize = 32;
+pub const MOST_ITEMS: usize = 128;
 /// The largest window, and the most neighbours.
 const MOST: [usize; 2] = [1 << 20, 1 << 10];
 /// The weights of a window add up in parts of an event as small as this, so that what leaves it takes with it exactly
