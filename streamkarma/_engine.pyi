@@ -551,8 +551,8 @@ class Target:
     def preview_one(self, target: float, weight: float) -> float:
         """The target in standard units as ``encode_one`` would give it; it leaves no trace."""
 
-    def repeat(self, target: float, times: int) -> None:
-        """Take in a target that came so many times."""
+    def repeat(self, target: float, times: int, weight: float) -> None:
+        """Take in a target that came so many times, with ``weight`` in all."""
 
     #: Whether what is known stays as it is, whatever comes; it is not part of a state.
     frozen: bool

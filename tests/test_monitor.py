@@ -164,8 +164,10 @@ def test_drift_is_said_once_and_counted(streamkarma: Program, tmp_path: Path) ->
 
 
 def test_errors_and_attributes_may_change_at_the_same_event(streamkarma: Program, tmp_path: Path) -> None:
-    before = [{"a": 1, "b": t % 2, "y": t % 2} for t in range(1_200)]
-    events = written(tmp_path / "events.jsonl", before + [{"a": 1, "y": t % 2} for t in range(500)])
+    # In no order: of labels that take turns the last one says what b does not say any more.
+    labels = np.random.default_rng(4).integers(0, 2, 1_700).tolist()
+    before = [{"a": 1, "b": y, "y": y} for y in labels[:1_200]]
+    events = written(tmp_path / "events.jsonl", before + [{"a": 1, "y": y} for y in labels[1_200:]])
     result = streamkarma("learn", events, "--no-predictions", "--summary", "-")
     assert result.code == 0
     drift = json.loads(result.stdout)["drift"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded, logistic, relabel
+from streamkarma.checkpoint import finite
 from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
@@ -49,12 +50,15 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     _labels: Labels
     #: None if neither weights nor a threshold are given, so that no counts are needed.
     _costs: Costs | None
+    #: The sum of the weights of labels learned, for a regression that continues from here.
+    _label_weight: float
 
     def _begin(self, learner: Learner) -> None:
         """Learn with ``learner``; call this once the parameters are set."""
         most = check_count("max_classes", self.max_classes)
         self._start(learner, rates=min(most, MOST_RATED) if most > 2 else 1, regression=False)
         self._labels = Labels(most, self.max_name_bytes)
+        self._label_weight = 0.0
         self.class_weight, self.threshold = plain_costs(self.class_weight, self.threshold)
         given = self.class_weight, self.threshold
         self._costs = None if given == (None, None) else Costs(*given, self.forget)
@@ -100,6 +104,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         if index == NEW:
             index, scores = NONE, self._pipeline.one(x, nan, weight)
         else:
+            self._label_weight += weight
             label = float(index) if len(known) > 2 else 2.0 * index - 1.0
             scores = self._learn_known(x, index, label, weight)
         if self._conformal is not None:
@@ -236,6 +241,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         weighed = np.array(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
+        # One after another, so that blocks come to what single events do.
+        self._label_weight = float(np.cumsum([self._label_weight, *weighed[learned]])[-1])
         self._pipeline.take(events, learned, targets == NONE, late)
         known, losses = np.empty(count, np.int64), np.empty(count)
         learner = self._pipeline.learner
@@ -319,6 +326,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         changes = self._pipeline.merge([part._pipeline for part in parts])
         self._merge_external(parts, changes)
         self._merge_conformal(parts)
+        self._label_weight += sum(part._label_weight - self._label_weight for part in parts)
         if self._costs is not None:
             self._costs.merge([part._costs for part in parts])
 
@@ -338,13 +346,14 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         """Everything learned, as JSON and arrays."""
         header, arrays = self._state()
         costs = {} if self._costs is None else {"costs": self._costs.state()}
-        return {**header, "classes": self._labels.known, **costs}, arrays
+        return {**header, "classes": self._labels.known, "label_weight": self._label_weight, **costs}, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``; ValueError if it is inconsistent."""
         for label in header["classes"]:
             self._labels.enter(self._labels.check(label))
         self._restore(header, arrays)
+        self._label_weight = finite(header["label_weight"])
         known = len(self._labels.known)
         vectors = known if known > 2 else 1
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:

@@ -217,7 +217,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         """
         self._pipeline.take_over(classifier._pipeline)
         if target is not None:
-            self._target.repeat(target, self.steps)
+            self._target.repeat(target, self.steps, classifier._label_weight)
 
     def begin_survey(self) -> None:
         """See ``KARMABase.begin_survey``."""

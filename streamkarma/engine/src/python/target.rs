@@ -60,10 +60,11 @@ impl Target {
         self.inner.preview(target, weight).standard
     }
 
-    /// Take in a target that came so many times.
-    fn repeat(&mut self, target: f64, times: usize) {
-        if self.inner.scale {
-            (0..times).for_each(|_| _ = self.inner.seen.observe(target, 1.0, self.inner.longest));
+    /// Take in a target that came so many times, with a weight of so much in all.
+    fn repeat(&mut self, target: f64, times: usize, weight: f64) {
+        if self.inner.scale && weight > 0.0 {
+            let each = weight / times as f64;
+            (0..times).for_each(|_| _ = self.inner.seen.observe(target, each, self.inner.longest));
         }
     }
 
