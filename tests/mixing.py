@@ -253,7 +253,7 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
     """
     classes, kept = said.shape[1], 0.5 ** (1 / np.array([0.5, 2, 8, 32]))
     loose = {"two": [1.0] * 4 + [0.3] * 5, "several": [0.25] * 4 + [0.3] * 5, "number": [0.1] * 6}[kind]
-    own, shares = Newton(np.zeros(len(loose)), np.array(loose)), np.full(2, 0.5)
+    own, shares = Newton(np.zeros(len(loose)), np.array(loose)), np.array([0.9, 0.1])
     residuals, means, squared_scale, last, mixed = np.zeros((4, classes)), np.zeros((4, classes)), 1.0, [], []
     for t, label in enumerate(labels):
         drift = 1e-5 if kind == "number" else max(1e-5, 3 / (t + 11) ** 2)

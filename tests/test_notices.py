@@ -281,7 +281,7 @@ def test_weights_of_a_mixture_are_shown_by_what_they_are(
     said = run(EVENTS, model=True, learner="auto", report_every=50)[1]
     report, table = lines_with("mean weight of the last 1,000 events: ", said), said.split("events:\n")
     assert len(report) == 1
-    shown = [line.split()[-1] for line in table[1].split("weight of the last labels")[0].splitlines()]
+    shown = [line.split()[-1] for line in table[1].split("weight of last labels")[0].splitlines()]
     assert sum(map(float, shown)) == pytest.approx(1.0, abs=0.01)
     cli.main(["inspect", str(run.model)], standalone_mode=False)
     line = lines_with("experts (mean weight of the last 1,000 events)", capsys.readouterr().out)[0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NAMES = {
     ("model", "bytes"): "memory in bytes",
     ("model", "experts"): "experts (mean weight of the last 1,000 events)",
-    ("model", "last_labels"): "weight of the last labels",
+    ("model", "last_labels"): "weight of last labels",
     ("model", "dormant_experts"): "dormant experts",
     ("model", "refits"): "refits (events of the last one)",
     ("model", "refit_problems"): "refits that failed",

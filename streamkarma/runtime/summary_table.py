@@ -48,7 +48,7 @@ def table(summary: dict[str, Any]) -> str:
     if "experts" in model:
         rows.append((f"{MEAN_WEIGHTS}:", ""))
         rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
-        rows.append(("weight of the last labels", f"{model['last_labels']:.3f}"))
+        rows.append(("weight of last labels", f"{model['last_labels']:.3f}"))
         if model["dormant_experts"]:
             rows.append(("dormant experts", f"{model['dormant_experts']}"))
     elif "support_vectors" in model:

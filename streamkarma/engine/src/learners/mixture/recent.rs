@@ -12,9 +12,9 @@
 //! events; and y_k the last two targets. Labels are ±1, or 1 for their class and 0 for the others. a, c and d begin at 0
 //! and follow the loss of the adjusted prediction by [Newton steps](super::newton). The mixture and the adjusted
 //! prediction are then the two members of another mixture, by [Bayes' rule with fixed share](super::fixed_share), so
-//! that streams in no order lose little: log loss was at most .1 % higher on six of them, and the mean absolute error
-//! of a shuffled table .1 %. On developers' streams in the order of time, seven of two classes and 14 of numbers, log loss
-//! was 25 % lower in the geometric mean, and the absolute error as well.
+//! that streams in no order lose little: on six tables of 351 to 3,196 events, eight shuffled orders each, log loss was
+//! from .17 % lower to .07 % higher. On developers' streams in the order of time, nine of two classes and 14 of numbers,
+//! log loss was 11 % lower in the geometric mean, and the absolute error 26 %.
 //!
 //! The adjustment is for the event that comes next after a label. It speaks if the label of the event before is known,
 //! and falls silent for events asked about until another label has come: a service that nobody tells any labels says
@@ -48,6 +48,9 @@ const FARTHEST_BACK: f64 = 10.0;
 const OF_TWO_PRIOR_VARIANCES: [f64; OF_CLASSES] = [1.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.3];
 const OF_SEVERAL_PRIOR_VARIANCES: [f64; OF_CLASSES] = [0.25, 0.25, 0.25, 0.25, 0.3, 0.3, 0.3, 0.3, 0.3];
 const OF_NUMBERS_PRIOR_VARIANCES: [f64; OF_NUMBERS] = [0.1; OF_NUMBERS];
+/// The weights of the mixture and of the adjusted prediction at the start: where errors do not go together, little is
+/// adjusted by the time that their parameters are known, and where they do, it costs 2 nats once.
+const FIRST_WEIGHTS: [f64; 2] = [0.9, 0.1];
 /// Instead of a ticket: no event is one that comes next.
 pub const NOBODY: u64 = u64::MAX;
 
@@ -107,7 +110,7 @@ impl Recent {
             drift,
             parameters: vec![0.0; size],
             covariance,
-            shares: Shares::new(2),
+            shares: Shares { weights: FIRST_WEIGHTS.to_vec(), means: FIRST_WEIGHTS.to_vec() },
             variance: 1.0,
             events: 0,
             residuals: vec![0.0; MEANS * classes],
