@@ -1,4 +1,4 @@
-"""What the errors of the last events say of the next one."""
+"""Predictions adjusted by the latest errors."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Session:
             self._is_anew = self.task_model.model is not model
         check_task(plan, path, self.task_model)
         if not plan.learn:
-            # Who only scores learns no labels: each event is predicted alike, whatever came before.
+            # No labels are learned, so an event's prediction must not depend on its place in the stream.
             self.task_model.model.forget_last()
         if plan.options.get("threshold", BALANCED) != BALANCED:
             self.task_model.decide_by(plan.options["threshold"])

@@ -226,7 +226,7 @@ pub trait Learner: Any + DynClone + Send + Sync {
         Ok(())
     }
 
-    /// What comes next does not follow the events learned last, and no label of the event before will be known.
+    /// Forget the latest errors: what comes next does not follow the events learned last.
     fn forget_last(&mut self) {}
 
     /// Whether names have to keep their indices when models are merged, for weights are found by hashing them.

@@ -251,7 +251,7 @@ impl Learner {
         size_of::<Self>() + own as usize
     }
 
-    /// What comes next does not follow the events learned last, and no label of the event before will be known.
+    /// Forget the latest errors: what comes next does not follow the events learned last.
     fn forget_last(&mut self) -> PyResult<()> {
         self.inner_mut()?.forget_last();
         Ok(())

@@ -77,7 +77,7 @@ pub struct Mixture {
     aggregator: Aggregator,
     late: Late,
     relevance: Relevance,
-    /// None in a mixture of one expert.
+    /// None where the latest errors are not heeded, as with a single expert.
     recent: Option<Recent>,
     threads: usize,
     /// How far targets may be from 0 for experts that cannot have them farther; infinity for any.
@@ -140,7 +140,7 @@ impl Mixture {
         Self { aggregator, recent, ..self }
     }
 
-    /// The same without heed to the errors of the last events.
+    /// The same without adjusting predictions by the latest errors.
     #[must_use]
     pub fn without_recent(self) -> Self {
         Self { recent: None, ..self }

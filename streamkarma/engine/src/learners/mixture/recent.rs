@@ -1,25 +1,24 @@
-//! What the labels of the last events say of the next one.
+//! Adjusting the prediction by the latest errors.
 //!
-//! Events come in the order of time, and errors go together in it: a machine that broke stays broken, traffic that is
-//! heavier than expected stays so for an hour. No expert sees that, since each of them sees one event. So what the
-//! mixture says is adjusted by the errors it made last:
+//! Events arrive in the order of time, and errors recur: a machine that broke stays broken, and an hour with more traffic
+//! than expected is followed by another. No expert sees this, since each looks at one event at a time. So the mixture's
+//! prediction is adjusted:
 //!
-//! - two classes: `L + Σ_h c_h r_h + Σ_h d_h y_h + a L / 4`; several: the same of each class,
+//! - two classes: `L + Σ_h c_h r_h + Σ_h d_h y_h + a L / 4`; several: the same for each class,
 //! - a number: `L + Σ_h c_h r_h + Σ_k d_k (y_k - L)`,
 //!
-//! with L the log-odds, the log-probabilities or the number that the mixture says; r_h and y_h the means of the
-//! residuals y - p and of the labels, in which those of the last events count more, with half-lives of ½, 2, 8 and 32
-//! events; and y_k the last two targets. Labels are ±1, or 1 for their class and 0 for the others. a, c and d begin at 0
-//! and follow the loss of the adjusted prediction by [Newton steps](super::newton). The mixture and the adjusted
-//! prediction are then the two members of another mixture, by [Bayes' rule with fixed share](super::fixed_share), so
-//! that streams in no order lose little: on six tables of 351 to 3,196 events, eight shuffled orders each, log loss was
-//! from .17 % lower to .07 % higher. On developers' streams in the order of time, nine of two classes and 14 of numbers,
-//! log loss was 11 % lower in the geometric mean, and the absolute error 26 %.
+//! where L are the log-odds, the log-probabilities or the number that the mixture predicts; r_h and y_h are running means
+//! of the residuals y - p and of the labels, with half-lives of ½, 2, 8 and 32 events; and y_k are the last two targets.
+//! Labels are ±1, or 1 for their class and 0 for the others. The coefficients a, c and d start at 0 and follow the loss of
+//! the adjusted prediction by [Newton steps](super::newton). The plain and the adjusted prediction are then mixed by
+//! [Bayes' rule with a fixed share](super::fixed_share), so that little is lost where the order of events tells nothing:
+//! on six tables of 351 to 3,196 events, in eight shuffled orders each, log loss was from .17 % lower to .07 % higher. On
+//! developers' streams in the order of time, nine of two classes and 14 of numbers, log loss was 11 % lower in the
+//! geometric mean, and the absolute error 26 %.
 //!
-//! The adjustment is for the event that comes next after a label. It speaks if the label of the event before is known,
-//! and falls silent for events asked about until another label has come: a service that nobody tells any labels says
-//! what it would without. For the same reason labels that come late say nothing here; what is learned of them is in
-//! [`super::late`].
+//! Only the event that follows a label is adjusted, not one that comes while another event waits for its label. So a
+//! service that learns no labels predicts as if there were no adjustment. For the same reason late labels teach nothing
+//! here; see [`super::late`].
 
 use super::aggregator::Forgetting;
 use super::calibration::{FARTHEST, LIMIT, clip, fading, sigmoid, softmax};
@@ -48,13 +47,13 @@ const FARTHEST_BACK: f64 = 10.0;
 const OF_TWO_PRIOR_VARIANCES: [f64; OF_CLASSES] = [1.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.3];
 const OF_SEVERAL_PRIOR_VARIANCES: [f64; OF_CLASSES] = [0.25, 0.25, 0.25, 0.25, 0.3, 0.3, 0.3, 0.3, 0.3];
 const OF_NUMBERS_PRIOR_VARIANCES: [f64; OF_NUMBERS] = [0.1; OF_NUMBERS];
-/// The weights of the mixture and of the adjusted prediction at the start: where errors do not go together, little is
-/// adjusted by the time that their parameters are known, and where they do, it costs 2 nats once.
+/// Weights at the start. Until the parameters are known, the adjusted prediction is mostly noise; where errors recur, a
+/// small weight costs 2 nats once.
 const FIRST_WEIGHTS: [f64; 2] = [0.9, 0.1];
-/// Instead of a ticket: no event is one that comes next.
+/// In place of a ticket: no event follows a label.
 pub const NOBODY: u64 = u64::MAX;
 
-/// The errors of the last events, and what follows from them.
+/// The latest errors, and what is known of how they recur.
 #[derive(Clone, Debug)]
 pub struct Recent {
     pub(super) classes: usize,
@@ -65,11 +64,11 @@ pub struct Recent {
     pub(super) parameters: Vec<f64>,
     /// How uncertain they still are.
     pub(super) covariance: Vec<f64>,
-    /// Of the mixture, and of what it says adjusted.
+    /// Of the plain and of the adjusted prediction.
     pub(super) shares: Shares,
     /// Of a regression: the squared scale of residuals, in units of the target's mean square.
     pub(super) variance: f64,
-    /// How many events were learned by both members.
+    /// How many events were predicted by both and then learned.
     pub(super) events: u64,
     /// Half-life by half-life, for each class.
     pub(super) residuals: Vec<f64>,
@@ -79,11 +78,11 @@ pub struct Recent {
     /// The ticket of the first event asked about since the last label; 0 for none.
     pub(super) asked: u64,
     // Of the event in hand.
-    /// What the mixture says, as log-odds, log-probabilities or a number.
+    /// The plain prediction, as log-odds, log-probabilities or a number.
     pub(super) said: Vec<f64>,
     features: Vec<f64>,
     logits: Vec<f64>,
-    /// What is said adjusted: probabilities, or the number in units of the target's root mean square.
+    /// The adjusted prediction: probabilities, or the number in units of the target's root mean square.
     adjusted: Vec<f64>,
 }
 
@@ -124,12 +123,12 @@ impl Recent {
         }
     }
 
-    /// Adjust what the mixture says of an event, `mixed`, and learn from its label; returns the loss, which is `loss`
-    /// where nothing is adjusted. `unit` is the root mean square of targets.
+    /// Adjust the prediction `mixed`, and learn from the label; returns the loss, which is `loss` if nothing is adjusted.
+    /// `unit` is the root mean square of targets.
     pub fn step(&mut self, lesson: &Lesson, unit: f64, mixed: &mut [f64], loss: f64) -> f64 {
         self.said.copy_from_slice(mixed);
-        let speaks = self.asked == 0 || self.asked == lesson.ticket;
-        if speaks {
+        let is_next = self.asked == 0 || self.asked == lesson.ticket;
+        if is_next {
             self.adjust(unit, mixed);
         }
         if !lesson.is_labelled() {
@@ -142,9 +141,9 @@ impl Recent {
         if loss.is_nan() {
             return loss;
         }
-        let own = if speaks { self.loss(lesson.label, mixed) } else { loss };
+        let own = if is_next { self.loss(lesson.label, mixed) } else { loss };
         if lesson.is_learned() {
-            if speaks {
+            if is_next {
                 self.learn(lesson, unit, mixed);
             }
             self.remember(lesson, unit);
@@ -185,7 +184,7 @@ impl Recent {
         }
     }
 
-    /// The loss of what is said in the end, as an aggregator has it.
+    /// The loss of the final prediction.
     fn loss(&self, label: f64, mixed: &[f64]) -> f64 {
         if self.regression {
             (mixed[0] - label) * (mixed[0] - label)
@@ -256,7 +255,7 @@ impl Recent {
         newton.step(direction.as_ref().map_or(&self.features, |each| each), loss);
     }
 
-    /// Take in the error of an event; one that counts less than once is remembered less.
+    /// Remember the error of an event; one with a weight below 1 is remembered less.
     fn remember(&mut self, lesson: &Lesson, unit: f64) {
         let part = lesson.weight.min(1.0);
         self.asked = 0;
@@ -285,7 +284,7 @@ impl Recent {
         }
     }
 
-    /// Forget the last events: what comes next does not follow them.
+    /// Forget the latest events: the next one does not follow them.
     pub fn forget_last(&mut self) {
         self.residuals.fill(0.0);
         self.labels.fill(0.0);

@@ -1,5 +1,4 @@
-//! What goes into a model file of the errors of the last events, and what may come from one; and how such knowledge is
-//! merged.
+//! Saving, restoring, widening and merging what is known of the latest errors.
 
 use super::averaging::Shared;
 use super::numbers::NARROWEST;
