@@ -259,7 +259,8 @@ fn events_of_hardly_any_weight_teach_hardly_anything() {
 #[test]
 fn classes_of_the_window_are_counted_by_weight_to_the_last_bit() {
     let mut learner = learner(false, 20, 3);
-    let wide = Sample::of(&(1..40).map(|a| (a, a, 0.5)).collect::<Vec<(u32, u32, f64)>>(), 1.0);
+    let many = 1..MOST_ITEMS as u32 + 2;
+    let wide = Sample::of(&many.map(|a| (a, a, 0.5)).collect::<Vec<(u32, u32, f64)>>(), 1.0);
     for t in 0..57_u32 {
         let label = f64::from(t % 3) - 0.5;
         let lesson = Lesson { weight: if label > 0.0 { 0.1 } else { 1e6 + 0.3 }, ..Lesson::of(label) };
@@ -294,7 +295,7 @@ fn wide_events_and_attributes_without_room_are_left_out() {
         Sample::of(&(from..to).map(|a| (a, a, 0.5)).collect::<Vec<(u32, u32, f64)>>(), 1.0)
     };
     let place = |learner: &Neighbors| learner.columns.places.iter().flatten().count();
-    assert_eq!(step(&mut learner, &wide(1, 34), Lesson::of(1.0)), 0.0);
+    assert_eq!(step(&mut learner, &wide(1, MOST_ITEMS as u32 + 2), Lesson::of(1.0)), 0.0);
     assert_eq!((learner.steps, learner.labels.len(), place(&learner)), (1, 0, 0));
     for from in [1, 33, 65, 97] {
         step(&mut learner, &wide(from, from + 32), Lesson::of(1.0));
