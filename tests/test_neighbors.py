@@ -70,7 +70,7 @@ def test_the_order_of_keys_never_shows_and_a_saved_model_goes_on(tmp_path: Path,
 
 def test_wide_events_cost_no_memory() -> None:
     model = NeighborsClassifier()
-    wide: dict[Any, Any] = {f"x{i}": float(i) for i in range(40)}
+    wide: dict[Any, Any] = {f"x{i}": float(i) for i in range(140)}
     for t in range(20):
         model.learn_one(wide, t % 4 > 0)
     assert model.steps == 20

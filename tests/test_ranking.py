@@ -109,7 +109,7 @@ def test_what_neighbours_keep_are_the_latest_events(scale: bool, near: float) ->
 
 def test_a_window_that_lacks_events_is_not_used() -> None:
     """Events of very many values are not kept, and the others would not be like them."""
-    model, wide = trained("auto", 2, 50), {f"w{i}": float(i) for i in range(40)}
+    model, wide = trained("auto", 2, 50), {f"w{i}": float(i) for i in range(140)}
     assert window_of(model, 10).source == "kept"
     model.learn_one(wide, 1)
     model.learn_one({"a": 1.0}, 1)

@@ -104,9 +104,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         if index == NEW:
             index, scores = NONE, self._pipeline.one(x, nan, weight)
         else:
-            self._label_weight += weight
             label = float(index) if len(known) > 2 else 2.0 * index - 1.0
             scores = self._learn_known(x, index, label, weight)
+            self._label_weight += weight
         if self._conformal is not None:
             count, target = np.array([[len(known)], [index]], np.int64)
             self._sets(np.array([scores]), count, target, np.array([weight]), self._pipeline.ticket)

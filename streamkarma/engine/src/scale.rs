@@ -210,11 +210,12 @@ impl Scale {
         self.ordinary.count + self.mode_count
     }
 
-    /// Whether a value is more than so many deviations away from those beside the most common one, if that is counted
-    /// apart; false while there are fewer than [`START`].
+    /// Where the most common value is counted apart: whether a value is more than so many deviations away from the others
+    /// as well, of which [`START`] have to be known.
     pub fn is_beyond_others(&self, value: f64, deviations: f64) -> bool {
         let away = (within(value, LARGEST) - self.ordinary.mean).abs();
-        self.ordinary.count >= START as f64 && away > deviations * self.unit().sqrt()
+        let are_known = self.ordinary.count >= START as f64;
+        self.mode_count == 0.0 || (are_known && away > deviations * self.unit().sqrt())
     }
 
     /// Mean and standard deviation of what was seen so far; 0 and 0 of nothing.
