@@ -179,6 +179,8 @@ def available_cores() -> int:
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.6g}"
     if isinstance(value, dict):
         numbers = {name: f"{each:.3f}" if isinstance(each, float) else each for name, each in value.items()}
         return ", ".join(f"{name} {each}" for name, each in numbers.items())
