@@ -3,7 +3,7 @@
 use super::averaging::Shared;
 use super::numbers::NARROWEST;
 use super::recent::{KEPT, MEANS, OF_CLASSES, Recent, TARGETS, prior_variances};
-use super::state::{are_shares, is_covariance};
+use super::state::{are_shares, copy_arrays, is_covariance};
 use crate::math::pow;
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, State, count_of, ensure};
@@ -49,23 +49,19 @@ impl Recent {
             return None;
         };
         (self.events, self.known, self.asked) = (count_of(events)?, usize::try_from(known).ok()?, asked);
-        for (name, to) in [
-            ("parameters", &mut self.parameters[..]),
-            ("covariance", &mut self.covariance),
-            ("shares", &mut self.shares.weights),
-            ("mean_shares", &mut self.shares.means),
-            ("variance", std::slice::from_mut(&mut self.variance)),
-            ("residuals", &mut self.residuals),
-            ("labels", &mut self.labels),
-        ] {
-            let (values, shape) = state.f64s(name).ok()?;
-            let fits = shape == shapes.f64s(name).ok()?.1 && values.len() == to.len();
-            if !fits || !values.iter().all(|each| each.is_finite()) {
-                return None;
-            }
-            to.copy_from_slice(values);
-        }
-        Some(())
+        copy_arrays(
+            state,
+            &shapes,
+            [
+                ("parameters", &mut self.parameters[..]),
+                ("covariance", &mut self.covariance),
+                ("shares", &mut self.shares.weights),
+                ("mean_shares", &mut self.shares.means),
+                ("variance", std::slice::from_mut(&mut self.variance)),
+                ("residuals", &mut self.residuals),
+                ("labels", &mut self.labels),
+            ],
+        )
     }
 
     /// Whether the numbers are such as a run could have left.

@@ -113,29 +113,25 @@ impl Aggregator {
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
         self.resting.take(state).ok()?;
         let known = &mut self.calibration;
-        for (name, to) in [
-            ("squares", &mut known.squares[..]),
-            ("parameters", &mut known.parameters),
-            ("covariances", &mut known.covariances),
-            ("offsets", &mut known.offsets),
-            ("slack", &mut known.offset_variances),
-            ("shares", &mut self.shares.weights),
-            ("mean_shares", &mut self.shares.means),
-            ("mix", &mut self.blend.mix),
-            ("looseness", &mut self.blend.covariance),
-            ("completeness", &mut self.completeness.moments),
-            ("adjusting", &mut self.completeness.parameters),
-            ("adjusting_covariance", &mut self.completeness.covariance),
-            ("variances", &mut self.variances),
-        ] {
-            let (values, shape) = state.f64s(name).ok()?;
-            let fits = shape == shapes.f64s(name).ok()?.1 && values.len() == to.len();
-            if !fits || !values.iter().all(|each| each.is_finite()) {
-                return None;
-            }
-            to.copy_from_slice(values);
-        }
-        Some(())
+        copy_arrays(
+            state,
+            &shapes,
+            [
+                ("squares", &mut known.squares[..]),
+                ("parameters", &mut known.parameters),
+                ("covariances", &mut known.covariances),
+                ("offsets", &mut known.offsets),
+                ("slack", &mut known.offset_variances),
+                ("shares", &mut self.shares.weights),
+                ("mean_shares", &mut self.shares.means),
+                ("mix", &mut self.blend.mix),
+                ("looseness", &mut self.blend.covariance),
+                ("completeness", &mut self.completeness.moments),
+                ("adjusting", &mut self.completeness.parameters),
+                ("adjusting_covariance", &mut self.completeness.covariance),
+                ("variances", &mut self.variances),
+            ],
+        )
     }
 
     /// Whether the numbers are such as a run could have left.
@@ -154,6 +150,23 @@ impl Aggregator {
             && self.completeness.is_sound()
             && is_covariance(covariance, &[ADJUSTING_PRIOR_VARIANCE; 2 * MEASURES])
     }
+}
+
+/// Copies arrays of numbers by name, if they are finite and of these shapes.
+pub fn copy_arrays<'a>(
+    state: &State,
+    shapes: &State,
+    arrays: impl IntoIterator<Item = (&'a str, &'a mut [f64])>,
+) -> Option<()> {
+    for (name, to) in arrays {
+        let (values, shape) = state.f64s(name).ok()?;
+        let fits = shape == shapes.f64s(name).ok()?.1 && values.len() == to.len();
+        if !fits || !values.iter().all(|each| each.is_finite()) {
+            return None;
+        }
+        to.copy_from_slice(values);
+    }
+    Some(())
 }
 
 pub fn are_shares(shares: &[f64]) -> bool {
