@@ -12,7 +12,7 @@ class Neighbors(Learner):
     The distance covers the attributes observed in the event: squared differences of standardised numbers,
     clipped at 9, and 2 for a different category; where the other event lacks an attribute, half of the
     expected value. The weight of each attribute is learned. After an abrupt change, detected by ADWIN on the
-    errors of the nearest neighbours, earlier events leave the window. An event with more than 32 items
+    errors of the nearest neighbours, earlier events leave the window. An event with more than 128 items
     (numbers, categories, words) is scored by the class shares in the window, or 0 in regression, and does not
     enter the window.
 

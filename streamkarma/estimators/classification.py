@@ -50,7 +50,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     _labels: Labels
     #: None if neither weights nor a threshold are given, so that no counts are needed.
     _costs: Costs | None
-    #: The sum of the weights of labels learned, for a regression that continues from here.
+    #: The weight of the labels learned before there were two classes, for a regression that takes over.
     _label_weight: float
 
     def _begin(self, learner: Learner) -> None:
@@ -106,7 +106,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         else:
             label = float(index) if len(known) > 2 else 2.0 * index - 1.0
             scores = self._learn_known(x, index, label, weight)
-            self._label_weight += weight
+            if len(known) < 2:
+                self._label_weight += weight
         if self._conformal is not None:
             count, target = np.array([[len(known)], [index]], np.int64)
             self._sets(np.array([scores]), count, target, np.array([weight]), self._pipeline.ticket)
@@ -241,8 +242,6 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         weighed = np.array(weights, np.float64)
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        # One after another, so that blocks come to what single events do.
-        self._label_weight = float(np.cumsum([self._label_weight, *weighed[learned]])[-1])
         self._pipeline.take(events, learned, targets == NONE, late)
         known, losses = np.empty(count, np.int64), np.empty(count)
         learner = self._pipeline.learner
@@ -269,6 +268,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external)
             pieces.append((begin, scores))
             begin = end
+        # One after another, so that blocks come to what single events do.
+        for weight in weighed[learned & (known < 2)].tolist():
+            self._label_weight += weight
         whole = joined(pieces, count, learner.classes)
         members = self._sets(whole, known, targets, weighed, self._pipeline.tickets)
         return ClassificationResult(whole, known, targets, losses, padded(shares), members)

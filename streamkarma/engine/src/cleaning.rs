@@ -4,6 +4,7 @@
 //! since they come back exactly and lie far from all other values: [`VOTES`] more often than other values
 //! beyond [`OUT`] deviations. (Counted by majority vote among these, after Boyer and Moore.) From then on
 //! the number counts as missing, and the event has a mark instead: attribute `NAME.sentinel`, a category.
+//! Where most events share one value, such as the year, a sentinel has to lie far from the others as well.
 //!
 //! What lies [`FAR`](crate::scale::FAR) out and does not come back has no say in its attribute, but is
 //! marked as well, since a true extreme may tell something: attribute `NAME.far_high` or `NAME.far_low`.

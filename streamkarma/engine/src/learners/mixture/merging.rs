@@ -13,7 +13,6 @@ use super::averaging::{Shared, mean};
 use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
 use super::late::Late;
 use super::numbers::NARROWEST;
-use super::recent::Recent;
 use super::resting::Resting;
 use crate::change::Change;
 use crate::learner::Learner;
@@ -52,6 +51,7 @@ impl Mixture {
         let parts: Vec<&Self> = of_kind(parts)?;
         ensure_alike(parts.iter().all(|part| part.names == self.names && part.farthest == self.farthest))?;
         ensure_alike(parts.iter().all(|part| part.learners.len() == self.learners.len()))?;
+        ensure_alike(parts.iter().all(|part| part.recent.is_some() == self.recent.is_some()))?;
         for (number, learner) in self.learners.iter_mut().enumerate() {
             let same: Vec<&dyn Learner> = parts.iter().map(|part| &*part.learners[number]).collect();
             learner.merge(&same)?;
@@ -59,8 +59,7 @@ impl Mixture {
         self.late.merge(&parts.iter().map(|part| &part.late).collect::<Vec<_>>());
         self.relevance.merge(&parts.iter().map(|part| &part.relevance).collect::<Vec<_>>());
         if let Some(recent) = &mut self.recent {
-            let same: Option<Vec<&Recent>> = parts.iter().map(|part| part.recent.as_ref()).collect();
-            recent.merge(&same.ok_or_else(|| "mixtures of other kinds".to_owned())?);
+            recent.merge(&parts.iter().filter_map(|part| part.recent.as_ref()).collect::<Vec<_>>());
         }
         self.aggregator.merge(&parts.iter().map(|part| &part.aggregator).collect::<Vec<_>>())
     }
