@@ -149,25 +149,37 @@ class Encoder:
         into: Encoded,
         asked: bool = False,
         whole: bool = False,
+        labels: list[Any] | None = None,
     ) -> None:
         """Encode all records or, if one is no event, none.
 
         If they are ``asked`` about, those that are not learned may come again to be learned; if they are
-        ``whole``, what their entities said before is in them already.
+        ``whole``, what their entities said before is in them already. Entities remember the ``labels`` of
+        those that are learned.
         """
 
     def read_table(
-        self, names: list[Any], table: _Floats, learned: list[bool], into: Encoded, asked: bool = False
+        self,
+        names: list[Any],
+        table: _Floats,
+        learned: list[bool],
+        into: Encoded,
+        asked: bool = False,
+        labels: list[Any] | None = None,
     ) -> None:
         """Encode all rows of a table, shape (T, names), NaN for what is missing."""
 
     def step(
-        self, record: Any, label: float, weight: float, learner: Learner, asked: Asked | None
+        self, record: Any, label: float, weight: float, learner: Learner, asked: Asked | None, given: Any
     ) -> list[float]:
         """Predict, then learn, one event with a learner; its scores from before.
 
-        With weight 0 it is predicted only; with label NaN it teaches what needs no label.
+        With weight 0 it is predicted only; with label NaN it teaches what needs no label. Its entity
+        remembers the label as it was ``given``.
         """
+
+    def add_late_label(self, entity: str, label: Any) -> None:
+        """Remember a label that came late, of some event of an entity."""
 
     @property
     def ticket(self) -> int:
@@ -226,8 +238,12 @@ class Encoder:
         its place was given up before.
         """
 
-    def follow(self, given: tuple[str, bool, str | None, str, float, int]) -> None:
-        """Remember what entities say: name, whether it is an attribute too, time, carry, longest, most."""
+    def follow(self, given: tuple[str, bool, str | None, str, bool, float, int]) -> None:
+        """Remember what entities say.
+
+        Given are the name, whether it is an attribute too, the time, ``carry``, whether labels are carried,
+        the longest time and the most entities.
+        """
 
     def show_entity(self, is_attribute: bool) -> None:
         """Let the name of the entity be an attribute as well, or not."""

@@ -15,11 +15,16 @@ def encoder(max_attributes: int = 100, max_coordinates: int = 100, max_name_byte
     return Encoder(max_attributes, max_coordinates, max_name_bytes, scale, longest, **more)
 
 
-def encoded(by: Encoder, records: Sequence[Any], learned: Sequence[bool] | bool = True) -> Block:
+def encoded(
+    by: Encoder,
+    records: Sequence[Any],
+    learned: Sequence[bool] | bool = True,
+    labels: Sequence[Any] | None = None,
+) -> Block:
     """The records as encoded for learners."""
     marks = [learned] * len(records) if isinstance(learned, bool) else list(learned)
     events = Encoded()
-    by.read_dicts(list(records), marks, events)
+    by.read_dicts(list(records), marks, events, labels=None if labels is None else list(labels))
     return Block(*events.block)
 
 

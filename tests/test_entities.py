@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +26,50 @@ from streamkarma import (
 from streamkarma._engine import Encoded, Encoder, LineReader
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
+from streamkarma.events.roles import TARGET
 from tests.encoding import encoded, encoder, restored
 
 Records = list[dict[str, Any]]
 
 
 def carried(
-    records: Iterable[dict[str, Any]], carry: str, time: str | None = None, longest: float = math.inf
+    records: Iterable[dict[str, Any]],
+    carry: str,
+    time: str | None = None,
+    longest: float = math.inf,
+    labels: Sequence[Any] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The reference: records as they look with what their device said before."""
+    """The reference: records as they look with what their device said before, and with its labels."""
     memory: dict[Any, dict[str, tuple[Any, float]]] = {}
+    past: dict[Any, list[tuple[Any, float]]] = {}
     for n, record in enumerate(records, 1):
         own = {name: value for name, value in record.items() if value is not None and name != time}
-        now, last = record[time] if time else n, memory.setdefault(str(record.get("device")), {})
+        device = str(record.get("device"))
+        now, last = record[time] if time else n, memory.setdefault(device, {})
         ages = {name: max(0.0, now - then) for name, (_, then) in last.items()}
         said = {name: value for name, (value, _) in last.items() if ages[name] <= longest}
+        known = past.setdefault(device, [])
+        is_carried = known and now - known[-1][1] <= longest and carry != "off"
+        had = labels_of([label for label, _ in known]) if is_carried else {}
         if "device" in own:
             last.update((name, (value, now)) for name, value in own.items() if name != "device")
+            if labels is not None and labels[n - 1] is not None:
+                known.append((labels[n - 1], now))
         if carry == "last":
             beside = {f"{name}.last": value for name, value in said.items()}
-            yield own | beside | {f"{name}.age": math.log1p(ages[name]) for name in said}
+            yield own | beside | {f"{name}.age": math.log1p(ages[name]) for name in said} | had
         else:
-            yield (said if "device" in own and carry == "fill" else {}) | own
+            yield (said if "device" in own and carry == "fill" else {}) | own | had
+
+
+def labels_of(labels: Sequence[Any]) -> dict[str, Any]:
+    """The last of some labels, and the mean of the last sixteen or so."""
+    numbers = [float(label) for label in labels if not isinstance(label, str)]
+    mean = 0.0
+    for n, number in enumerate(numbers, 1):
+        share = 1.0 / min(n, 16)
+        mean = mean * (1.0 - share) + number * share
+    return {"label.last": labels[-1], **({"label.mean": mean} if numbers else {})}
 
 
 def ample(given: tuple[Any, ...] | None = None, **options: Any) -> Encoder:
@@ -60,14 +82,16 @@ def ample(given: tuple[Any, ...] | None = None, **options: Any) -> Encoder:
 def following(
     carry: str = "fill", time: str | None = None, longest: float = math.inf, most: int = 1000
 ) -> tuple[Any, ...]:
-    return "device", True, time, carry, longest, most
+    return "device", True, time, carry, True, longest, most
 
 
 def same(one: Block, other: Block) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
 
 
-values = st.one_of(st.none(), st.integers(-3, 3), st.floats(-5, 5), st.sampled_from(["a", "b", "c"]))
+# The square of a number that is much smaller is 0, and so is the deviation.
+numbers = st.floats(-5, 5).map(lambda number: round(number, 6))
+values = st.one_of(st.none(), st.integers(-3, 3), numbers, st.sampled_from(["a", "b", "c"]))
 events = st.fixed_dictionaries(
     {"at": st.integers(0, 50)},
     optional={
@@ -77,40 +101,50 @@ events = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+labels = st.one_of(st.none(), st.booleans(), numbers, st.sampled_from(["ham", "spam"]))
+
+
+@settings(max_examples=100)
 @given(
-    st.lists(events, max_size=25),
+    st.lists(st.tuples(events, labels), max_size=25),
     st.sampled_from(["fill", "last", "off"]),
     st.sampled_from([None, "at"]),
     st.sampled_from([math.inf, 4.0]),
 )
 def test_events_are_as_if_carried_before(
-    records: Records, carry: str, time: str | None, longest: float
+    pairs: list[tuple[dict[str, Any], Any]], carry: str, time: str | None, longest: float
 ) -> None:
+    records, given = [record for record, _ in pairs], [label for _, label in pairs]
     if time is None:
         records = [{name: value for name, value in each.items() if name != "at"} for each in records]
     by, plain = ample(following(carry, time, longest)), ample()
-    expected = encoded(plain, list(carried(records, carry, time, longest)))
-    assert same(encoded(by, records), expected)
+    expected = encoded(plain, list(carried(records, carry, time, longest, given)))
+    assert same(encoded(by, records, labels=given), expected)
     assert by.entries() == plain.entries()
 
 
-@settings(max_examples=30)
-@given(st.lists(events, max_size=20), st.integers(0, 20), st.sampled_from(["fill", "last"]))
-def test_blocks_lines_and_a_resumed_encoder_are_the_same(records: Records, at: int, carry: str) -> None:
+@settings(max_examples=50)
+@given(
+    st.lists(st.tuples(events, labels), max_size=20), st.integers(0, 20), st.sampled_from(["fill", "last"])
+)
+def test_blocks_lines_and_a_resumed_encoder_are_the_same(
+    pairs: list[tuple[dict[str, Any], Any]], at: int, carry: str
+) -> None:
+    records, given = [record for record, _ in pairs], [label for _, label in pairs]
     rules = following(carry, "at")
-    whole = encoded(ample(rules), records)
+    whole = encoded(ample(rules), records, labels=given)
     singly, halves = ample(rules), ample(rules)
-    single = [encoded(singly, [record]).values.tolist() for record in records]
+    single = [encoded(singly, [record], labels=[y]).values.tolist() for record, y in pairs]
     assert [value for values in single for value in values] == whole.values.tolist()
-    first = encoded(halves, records[:at])
+    first = encoded(halves, records[:at], labels=given[:at])
     resumed = restored(halves, ample(rules))
     resumed.restore_entities(halves.entities())
     for again in (resumed, copy.deepcopy(halves), pickle.loads(pickle.dumps(halves))):
-        rest = encoded(again, records[at:])
+        rest = encoded(again, records[at:], labels=given[at:])
         assert first.values.tolist() + rest.values.tolist() == whole.values.tolist()
-    lines = "".join(json.dumps(record) + "\n" for record in records).encode()
-    read = LineReader({}, True, True, False).read(ample(rules), lines, 0, 100)
+    lines = "".join(json.dumps({**record, "y": y}) + "\n" for record, y in pairs).encode()
+    reader = LineReader({"y": TARGET}, True, True, False)
+    read = reader.read(ample(rules), lines, 0, 100, given=True)
     assert same(Block(*read.events.block), whole)
 
 
@@ -185,7 +219,7 @@ def test_what_made_room_for_others_is_not_carried() -> None:
 
 def test_names_that_are_too_long_are_no_entities_and_are_counted() -> None:
     by = encoder(100, 100, 10)
-    by.follow(("device", False, None, "fill", math.inf, 100))
+    by.follow(("device", False, None, "fill", True, math.inf, 100))
     encoded(by, [{"device": "d" * 11, "x": 1.0}, {"device": "d" * 11}, {"device": "d" * 1_000_000}])
     assert by.carried() == {}
     assert by.ignored == 3
@@ -290,7 +324,8 @@ def test_options_out_of_their_range_are_refused(options: dict[str, Any], match: 
 
 def test_states_no_run_could_have_left_are_refused() -> None:
     by = ample(following())
-    encoded(by, [{"device": "d", "x": 1.0, "y": 2.0}, {"device": "e", "x": 1.0}])
+    records = [{"device": "d", "x": 1.0, "y": 2.0}, {"device": "e", "x": 1.0}, {"device": "f", "x": 1.0}]
+    encoded(by, records, labels=[1.0, "spam", None])
     right = by.entities()
 
     def altered(name: str, change: Any) -> dict[str, Any]:
@@ -315,6 +350,20 @@ def test_states_no_run_could_have_left_are_refused() -> None:
         altered("entity_names", put(0, 300)),
         altered("entity_names", put(0, ord("e"))),
         altered("entity_clock", put(0, -1.0)),
+        altered("entity_label_sizes", put((0, 0), 3)),
+        altered("entity_label_sizes", put((1, 0), 5)),
+        altered("entity_label_sizes", put((1, 0), -3)),
+        altered("entity_label_sizes", put((0, 1), 17)),
+        altered("entity_label_sizes", put((0, 1), -1)),
+        altered("entity_label_sizes", put((2, 0), -1)),
+        altered("entity_label_sizes", put((2, 1), 1)),
+        altered("entity_label_values", put((0, 0), math.nan)),
+        altered("entity_label_values", put((0, 1), math.inf)),
+        altered("entity_label_values", put((0, 2), math.nan)),
+        altered("entity_label_texts", put(0, 256)),
+        altered("entity_label_texts", lambda texts: texts[:-1]),
+        altered("entity_label_values", lambda values: values[:1]),
+        altered("entity_label_sizes", lambda sizes: sizes[:2]),
         {name: array for name, array in right.items() if name != "entity_seen"},
     ]
     for each in wrong:
@@ -325,7 +374,7 @@ def test_states_no_run_could_have_left_are_refused() -> None:
 
 
 def test_entities_that_never_come_back_take_bounded_memory() -> None:
-    by = ample(("device", False, None, "fill", math.inf, 1000))
+    by = ample(("device", False, None, "fill", True, math.inf, 1000))
     reader = LineReader({}, True, True, False)
     for block in range(20):
         names = (f"{block}-{n}" for n in range(2000))

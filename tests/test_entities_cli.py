@@ -22,9 +22,10 @@ def labelled(count: int = 200, seed: int = 0) -> Records:
 
 
 def before(records: Records, carry: str = "fill") -> Records:
-    """The same carried by the reference, which knows nothing of labels."""
+    """The same carried by the reference."""
     plain = [{name: value for name, value in each.items() if name != "why"} for each in records]
-    pairs = zip(carried(plain, carry, "at"), records, strict=True)
+    labels = [record["why"] for record in records]
+    pairs = zip(carried(plain, carry, "at", labels=labels), records, strict=True)
     return [{**each, "why": record["why"]} for each, record in pairs]
 
 

@@ -6,6 +6,8 @@ import json
 import signal
 from typing import Any
 
+import pytest
+
 from streamkarma import load
 from tests.cluster import Cluster, Record, lines
 from tests.test_crashes import deadly
@@ -79,4 +81,4 @@ def test_the_time_of_a_record_says_how_old_values_are(cluster: Cluster) -> None:
     assert cluster.state("m") == cluster.state("reference.karma")
     model = load(cluster.folder / "m")
     assert model.predict_one({"device": "d", "at": begin + 13}) is not None
-    assert model.vocabulary.carried() == {"z": 2.0}
+    assert model.vocabulary.carried() == {"z": 2.0, "label.last": 1.0, "label.mean": pytest.approx(2 / 3)}

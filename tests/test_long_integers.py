@@ -50,7 +50,7 @@ numbers = st.one_of(
 
 def following(shown: bool = True, **options: Any) -> Encoder:
     by = encoder(1000, 1000, 1 << 20, **options)
-    by.follow(("d", shown, None, "fill", float("inf"), 100))
+    by.follow(("d", shown, None, "fill", True, float("inf"), 100))
     return by
 
 
@@ -84,7 +84,7 @@ def test_neighbours_are_two_entities_each_of_which_is_also_its_text(
     assert entities(by) == 2
     # Inside of an object, where lines are read another way, too.
     nested = encoder(1000, 1000, 1 << 20)
-    nested.follow(("a.d", shown, None, "fill", float("inf"), 100))
+    nested.follow(("a.d", shown, None, "fill", True, float("inf"), 100))
     assert entities(read(nested, [{"a": {"b": [{"c": 1}], **each}} for each in both])) == 2
 
 
@@ -295,7 +295,7 @@ def test_a_model_that_was_saved_remembers_its_entities(tmp_path: Path) -> None:
     loaded = load(tmp_path / "m")
     for n, each in enumerate(PAIRS[0]):
         loaded.predict_one({"d": each})
-        assert loaded.vocabulary.carried() == {"ab"[n]: 1.0}
+        assert loaded.vocabulary.carried() == {"ab"[n]: 1.0, "label.last": n, "label.mean": n}
 
 
 def test_columns_of_arrow_and_of_spark_keep_their_digits(streamkarma: Program, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     table_bits
         log2 of the maximum number of weights, 8 to 30; 18 are 4 MB. Beyond that they are hashed.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold,
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``. Bins are half a deviation wide: without ``scale``, half a unit.
 
     Attributes
@@ -91,7 +91,7 @@ class BinsRegressor(BinsParameters, BaseRegressor):
     r, table_bits
         As in ``BinsClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities, coverage
+    time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -105,19 +105,19 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             index, scores = NONE, self._pipeline.one(x, nan, weight)
         else:
             label = float(index) if len(known) > 2 else 2.0 * index - 1.0
-            scores = self._learn_known(x, index, label, weight)
+            scores = self._learn_known(x, index, label, weight, y)
             if len(known) < 2:
                 self._label_weight += weight
         if self._conformal is not None:
             count, target = np.array([[len(known)], [index]], np.int64)
             self._sets(np.array([scores]), count, target, np.array([weight]), self._pipeline.ticket)
 
-    def _learn_known(self, x: Record, index: int, label: float, weight: float) -> list[float]:
+    def _learn_known(self, x: Record, index: int, label: float, weight: float, given: Any) -> list[float]:
         """Learn an event of a known class; returns its scores from before."""
         if self._costs is None:
-            return self._pipeline.one(x, label, weight)
+            return self._pipeline.one(x, label, weight, given)
         weighed = self._costs.weigh(index, weight, self._labels.known)
-        scores = self._pipeline.one(x, label, weighed)
+        scores = self._pipeline.one(x, label, weighed, given)
         self._costs.count(index, weight, weighed)
         return scores
 

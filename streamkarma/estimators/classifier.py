@@ -104,8 +104,13 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
         Use of remembered values: with ``fill`` they replace missing values; with ``last`` they are added to
         each attribute as ``NAME.last``, and log(1 + age) as ``NAME.age``; with ``off`` they are only
         remembered.
+    carry_labels
+        Whether an event has the last label of its entity as the attribute ``label.last``, and the mean of
+        its last labels, some 16, as ``label.mean``: booleans are 1 and 0, and strings have no mean. Not with
+        ``carry="off"``.
     carry_for
-        Remembered values count up to this age, in seconds, or in events without ``time``; None for any.
+        Remembered values and labels count up to this age, in seconds, or in events without ``time``; None for
+        any.
     max_entities
         Maximum number of entities, 1 to 2**30; those unseen for the longest time are forgotten. With more
         than 32 values each on average fewer fit.

@@ -56,6 +56,7 @@ class KARMABase(Explains):
     entity: str | None
     time: str | None
     carry: str
+    carry_labels: bool
     carry_for: float | None
     max_entities: int
     coverage: float | None
@@ -77,8 +78,8 @@ class KARMABase(Explains):
         self.na = None if self.na is None else words
         self.sentinel = None if self.sentinel is None else sentinels
         self.kinds = None if self.kinds is None else kinds
-        followed = self.entity, self.time, self.carry, self.carry_for, self.max_entities
-        following = check_following(*followed)
+        memory = self.time, self.carry, self.carry_labels, self.carry_for, self.max_entities
+        following = check_following(self.entity, *memory)
         self._pipeline = Pipeline(
             learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
         )
@@ -284,30 +285,35 @@ class KARMABase(Explains):
     def _learn(self, X: Any, labels: Sequence[Any], weights: Sequence[Any]) -> None:
         checked_weights = [check_weight(w) for w in weights]
         checked = self._check_labels([None if is_missing(y) else y for y in labels], checked_weights)
-        self.run(self._read_any(X, [w > 0.0 for w in checked_weights]), checked, checked_weights)
+        events = self._read_any(X, [w > 0.0 for w in checked_weights], checked)
+        self.run(events, checked, checked_weights)
 
     def _check_labels(self, labels: Sequence[Any], weights: Sequence[float]) -> list[Any]:
         """Labels as they are stored, or RecordError if one cannot be learned after those before it."""
         return [None if y is None else self.check_label(y) for y in labels]
 
-    def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
+    def _read_any(self, X: Any, learned: Sequence[bool], labels: Sequence[Any] | None = None) -> Encoded:
         """Encode records, or the rows of a frame."""
         if isinstance(X, list):
-            return self.read(X, learned)
+            return self.read(X, learned, labels)
         table = table_of(X, {self.entity, *(self.kinds or ())})
         if table is None:
-            return self.read(records_of(X), learned)
-        return self._pipeline.read_table(*table, learned)
+            return self.read(records_of(X), learned, labels)
+        return self._pipeline.read_table(*table, learned, labels)
 
-    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
+    def read(
+        self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
+    ) -> Encoded:
         """Encode records for ``run``; names and statistics know those ``learned`` from then on.
+
+        Entities remember the ``labels`` of those learned.
 
         Raises
         ------
         RecordError
             If one of them is invalid; then none is encoded.
         """
-        return self._pipeline.read(records, learned)
+        return self._pipeline.read(records, learned, labels)
 
     @property
     def vocabulary(self) -> Encoder:

@@ -72,7 +72,7 @@ class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier
     table_bits
         log2 of the maximum number of weights, 8 to 30; 22 are 64 MB. Features beyond that are hashed, and
         those that collide share a weight: memory does not grow.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
@@ -125,7 +125,7 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
         As in ``ExplicitKARMAClassifier``. AROW is recursive least squares with a diagonal covariance
         here; it and AdaGrad have the squared loss.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities, coverage
+    time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -142,19 +142,22 @@ class WithExternalExperts(KARMABase):
             self._refits = Refits(names, memory, regression)
         return len(self._external.models) + len(names)
 
-    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
+    def read(
+        self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
+    ) -> Encoded:
         """As ``KARMABase.read``; extra experts need the records themselves."""
         if not self.extra_experts:
-            return super().read(records, learned)
+            return super().read(records, learned, labels)
         events = EncodedRecords()
-        self.vocabulary.read_dicts(list(records), list(learned), events, asked=True)
+        known = None if labels is None else list(labels)
+        self.vocabulary.read_dicts(list(records), list(learned), events, asked=True, labels=known)
         events.records = list(records)
         return events
 
-    def _read_any(self, X: Any, learned: Sequence[bool]) -> Encoded:
+    def _read_any(self, X: Any, learned: Sequence[bool], labels: Sequence[Any] | None = None) -> Encoded:
         if self.extra_experts and not isinstance(X, list):
             X = records_of(X)
-        return super()._read_any(X, learned)
+        return super()._read_any(X, learned, labels)
 
     def _of_models(
         self,

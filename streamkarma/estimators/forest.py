@@ -35,7 +35,7 @@ class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
     ----------
     trees
         Number of trees, 1 to 1,000; the cost of an event is proportional to it.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``.
@@ -81,7 +81,7 @@ class ForestRegressor(ForestParameters, BaseRegressor):
     trees
         As in ``ForestClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities, coverage
+    time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -67,7 +67,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     refit_memory
         Maximum number of events kept for fitting, 1 to 1,048,576; beyond that, a uniform sample of all.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, na, sentinel, sentinels, kinds,
-    entity, time, carry, carry_for, max_entities, coverage, class_weight, threshold
+    entity, time, carry, carry_labels, carry_for, max_entities, coverage, class_weight, threshold
         As in ``KARMAClassifier``.
 
     Attributes
@@ -164,7 +164,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     refit, refit_memory
         As in ``KARMAMixtureClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
-    carry, carry_for, max_entities, coverage
+    carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Attributes

@@ -41,7 +41,7 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
         Maximum number of events kept, 1 to 1,048,576.
     neighbors
         How many of them vote, 1 to 1,024; nearer ones have more weight.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``. Without ``scale``, numbers must be of about the same size as standardised
@@ -96,7 +96,7 @@ class NeighborsRegressor(NeighborsParameters, BaseRegressor):
     window, neighbors
         As in ``NeighborsClassifier``; the prediction is the mean of the targets of the nearest.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities, coverage
+    time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

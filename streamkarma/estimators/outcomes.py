@@ -155,9 +155,10 @@ def marks(vocabulary: Encoder) -> set[str]:
 
 def _carried(model: KARMABase) -> set[str]:
     """Names of what is carried beside attributes, which nobody can be asked for."""
-    if model.entity is None or model.carry != "last":
+    if model.entity is None:
         return set()
-    return {f"{name}.{what}" for name in model.vocabulary.attributes for what in ("last", "age")}
+    names = model.vocabulary.attributes if model.carry == "last" else []
+    return {"label.last", "label.mean", *(f"{name}.{what}" for name in names for what in ("last", "age"))}
 
 
 def moments_of(model: KARMABase, events: Encoded) -> Floats | None:

@@ -103,8 +103,12 @@ class Pipeline:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("encoded", "_late")}
 
-    def read(self, records: Sequence[Record], learned: Sequence[bool]) -> Encoded:
+    def read(
+        self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
+    ) -> Encoded:
         """Encode records; those ``learned`` update the statistics, and their names are kept.
+
+        Entities remember the ``labels`` of those learned.
 
         Raises
         ------
@@ -112,16 +116,20 @@ class Pipeline:
             If one of them is invalid; then none is encoded.
         """
         events = Encoded()
-        self.encoder.read_dicts(list(records), list(learned), events, asked=True)
+        known = None if labels is None else list(labels)
+        self.encoder.read_dicts(list(records), list(learned), events, asked=True, labels=known)
         return events
 
-    def read_table(self, names: list[Any], table: Floats, learned: Sequence[bool]) -> Encoded:
+    def read_table(
+        self, names: list[Any], table: Floats, learned: Sequence[bool], labels: Sequence[Any] | None = None
+    ) -> Encoded:
         """Encode the rows of a table like ``read``; NaN is missing."""
         events = Encoded()
-        self.encoder.read_table(names, table, list(learned), events, asked=True)
+        known = None if labels is None else list(labels)
+        self.encoder.read_table(names, table, list(learned), events, asked=True, labels=known)
         return events
 
-    def one(self, record: Record, label: float, weight: float) -> list[float]:
+    def one(self, record: Record, label: float, weight: float, given: Any = None) -> list[float]:
         """Predict, then learn, one event.
 
         Parameters
@@ -130,6 +138,8 @@ class Pipeline:
             The event.
         label, weight
             As in ``Learner.run``; with weight 0 the event is only predicted.
+        given
+            The label as it was given, for the memory of its entity.
 
         Returns
         -------
@@ -141,7 +151,7 @@ class Pipeline:
             If the event is invalid.
         """
         asked = None if self.asked is None else self.asked.engine
-        return self.encoder.step(record, label, weight, self.learner.engine, asked)
+        return self.encoder.step(record, label, weight, self.learner.engine, asked, given)
 
     @property
     def ticket(self) -> NDArray[np.uint64]:

@@ -130,7 +130,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
         standard = self._target.preview_one(target, weight)
-        score = self._pipeline.one(x, standard, weight)[0]
+        score = self._pipeline.one(x, standard, weight, target)[0]
         _, centre, spread = self._target.encode_one(target, weight)
         if self._conformal is not None:
             predicted, wanted, weighed = np.array([[score * spread + centre], [target], [weight]])

@@ -38,7 +38,7 @@ class KARMARegressor(SupportVectorParameters, SupportVectorModel, BaseRegressor)
     scale
         Standardise numbers and the target.
     max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time, carry,
-    carry_for, max_entities, coverage
+    carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
 
     Attributes

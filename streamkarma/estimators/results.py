@@ -45,8 +45,10 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
     if known < 2:
         return np.ones((len(scores), known))
     if scores.shape[1] == 1:
-        second = _engine.logistics(scores[:, 0])
-        return np.column_stack([1.0 - second, second])
+        both = np.empty((len(scores), 2))
+        both[:, 1] = _engine.logistics(scores[:, 0])
+        np.subtract(1.0, both[:, 1], out=both[:, 0])
+        return both
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
     return result
@@ -60,6 +62,8 @@ def finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> finite(np.array([2.0, np.inf, np.nan])).tolist()
     [2.0, 1e+300, 0.0]
     """
+    if np.isfinite(scores).all():
+        return scores
     return np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300)
 
 

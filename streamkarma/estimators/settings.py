@@ -32,6 +32,7 @@ class ValueParameters:
     entity: str | None = None
     time: str | None = None
     carry: str = "fill"
+    carry_labels: bool = True
     carry_for: float | None = None
     max_entities: int = 100_000
     coverage: float | None = None
@@ -198,13 +199,13 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
     return listed, by_name, find, _check_kinds(kinds)
 
 
-#: The name of the entity, whether it is an attribute too, the name of the time, what is carried and for how
-#: long, and how many entities there may be, as the encoder takes it.
-Following = tuple[str, bool, str | None, str, float, int]
+#: The name of the entity, whether it is an attribute too, the name of the time, what is carried, whether
+#: labels are, for how long, and how many entities there may be, as the encoder takes it.
+Following = tuple[str, bool, str | None, str, bool, float, int]
 
 
 def check_following(
-    entity: Any, time: Any, carry: Any, carry_for: Any, max_entities: Any
+    entity: Any, time: Any, carry: Any, carry_labels: Any, carry_for: Any, max_entities: Any
 ) -> Following | None:
     """Return whose events are whose as the encoder takes it; None if no entities are followed.
 
@@ -215,8 +216,8 @@ def check_following(
 
     Examples
     --------
-    >>> check_following("device", "ts", "fill", 3600.0, 1000)
-    ('device', True, 'ts', 'fill', 3600.0, 1000)
+    >>> check_following("device", "ts", "fill", True, 3600.0, 1000)
+    ('device', True, 'ts', 'fill', True, 3600.0, 1000)
     """
     if not isinstance(entity, str | None) or not isinstance(time, str | None):
         raise UsageError(f"entity and time must be names or None, not {shown((entity, time))}")
@@ -229,7 +230,7 @@ def check_following(
         return None
     if entity == time:
         raise UsageError(f"{entity!r} cannot be both the entity and the time")
-    return entity, True, time, carry, longest, most
+    return entity, True, time, carry, check_flag("carry_labels", carry_labels), longest, most
 
 
 def _listed(words: Any) -> list[Any]:

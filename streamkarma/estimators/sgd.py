@@ -47,7 +47,7 @@ class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassif
     forget
         Half-life of the weights in events, 1 to 1e15; None to let only later events change them.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold, na,
-    sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
+    sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
 
     Attributes
@@ -86,7 +86,7 @@ class ConstantStepRegressor(ConstantStepParameters, BaseRegressor):
     eta, table_bits, forget
         As in ``ConstantStepClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,
-    carry, carry_for, max_entities, coverage
+    carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

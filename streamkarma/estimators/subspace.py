@@ -74,7 +74,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
         hundreds of attributes that are all of one low rank, and seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
-    na, sentinel, sentinels, kinds, entity, time, carry, carry_for, max_entities, coverage
+    na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``.
@@ -124,7 +124,7 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
         As in ``SubspaceClassifier``; the update is recursive least squares with a diagonal
         covariance.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity,
-    time, carry, carry_for, max_entities, coverage
+    time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMARegressor``.
 
     Raises

@@ -274,6 +274,14 @@ _FOLLOWING = (
         needs="entity",
     ),
     _of_all(
+        "carry_labels",
+        bool,
+        True,
+        "With --entity: add the entity's last label, and the mean of its last ones, to its events, as "
+        "label.last and label.mean.",
+        needs="entity",
+    ),
+    _of_all(
         "carry_for",
         Number(STRENGTH.least, LONGEST),
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -35,6 +36,8 @@ class RunContext:
         The observer.
     say
         Called with a line for the user.
+    saves
+        Whether checkpoints save anything: a model, or the offsets of a shared source.
 
     Attributes
     ----------
@@ -63,12 +66,15 @@ class RunContext:
         stop: StopSignal,
         observer: Observer,
         say: Callable[[str], None],
+        saves: bool,
     ) -> None:
         self._plan, self._stop, self._observer, self._say = plan, stop, observer, say
         self.session = session
         self.path = plan.model
         self.destinations: Destinations | None = None
-        self.next_checkpoint = plan.checkpoint_every
+        #: Where nothing is saved, no block is divided for a checkpoint.
+        self._checkpoint_every = plan.checkpoint_every if saves else sys.maxsize
+        self.next_checkpoint = self._checkpoint_every
         self.totals: Totals | None = None
         self.failures = 0
 
@@ -101,8 +107,7 @@ class RunContext:
     @property
     def interval(self) -> int:
         """Maximum number of events between two checkpoints or reports."""
-        plan = self._plan
-        return min(plan.checkpoint_every, plan.report_every or plan.checkpoint_every)
+        return min(self._checkpoint_every, self._plan.report_every or sys.maxsize)
 
     @property
     def checkpoint_due(self) -> bool:
@@ -118,7 +123,7 @@ class RunContext:
 
     def postpone_checkpoint(self) -> None:
         """Schedule the next checkpoint, counting from here."""
-        self.next_checkpoint = self.events + self._plan.checkpoint_every
+        self.next_checkpoint = self.events + self._checkpoint_every
 
     def number_from(self, number: int) -> None:
         """Give the next event this number."""

@@ -155,6 +155,7 @@ class Gatherer:
             # The label may have started another learner, which has not seen the event.
             event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
+            self._remember(event.entity, label)
             pending.settle(key)
         elif entity is not None and taken.id is None and self._is_label(record, at):
             self._settle_entity(entity, given, taken, at)
@@ -185,7 +186,13 @@ class Gatherer:
             taken = taken._replace(id=id_of(key), weight=share * event.weight)
             self._add(event.record, given, label, taken, at, event)
             pending.settle(key)
+        self._remember(entity, label)
         self.buffer.groups.append(range(begin, len(self.buffer.labels)))
+
+    def _remember(self, entity: str | None, label: Label | None) -> None:
+        """Have an entity remember a late label, which counts once, whatever the weight of its events."""
+        if entity is not None and self._learns:
+            self._task_model.model.vocabulary.add_late_label(entity, label)
 
     def _add(
         self,
@@ -204,7 +211,8 @@ class Gatherer:
             learned = self._teaches(label, taken.weight)
             # An event that has waited keeps its entity's values from when it arrived.
             whole = settled is not None
-            self._task_model.model.vocabulary.read_dicts([record], [learned], events, whole=whole)
+            vocabulary = self._task_model.model.vocabulary
+            vocabulary.read_dicts([record], [learned], events, whole=whole, labels=[label])
             if self._pending is not None and (gone := events.last_gone):
                 self._pending.forget(gone)
         self.buffer.append(given, label, taken, at, settled)

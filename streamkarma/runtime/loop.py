@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -161,19 +162,31 @@ class Loop:
         p = self.pending
         return (p.matched, p.unmatched, p.expired) if p is not None else (0, 0, 0)
 
-    def feed(self, records: Records, begin: int = 0, most: int = sys.maxsize) -> int:
+    def feed(
+        self,
+        records: Records,
+        begin: int = 0,
+        most: int = sys.maxsize,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> int:
         """Process up to ``most`` events, starting at an index; returns the index after the last record.
 
-        If a bad record stops the run, ``failure`` is set, and the records before it are learned.
+        If a bad record stops the run, ``failure`` is set, and the records before it are learned. ``goes_on``
+        is called at least every few thousand events, and says whether to process more.
         """
         self._records = self._gatherer.records = records
         if self.first_records is None:
             self.first_records = records
         by_engine = records.text is not None and not records.labels_only and records.metadata is None
-        at, goal = begin, self.counters.events + most
-        while at < len(records) and (room := goal - self.counters.events - self._gatherer.events) > 0:
+        at, goal, stops = begin, self.counters.events + most, False
+        while (
+            not stops
+            and at < len(records)
+            and (room := goal - self.counters.events - self._gatherer.events) > 0
+        ):
             if self._reading is not None and by_engine and at not in records.refused:
-                behind = self._read(self._reading, at, 1 if self._one_by_one else room)
+                behind = self._read(self._reading, at, 1 if self._one_by_one else room, goes_on)
+                stops = not goes_on()
             else:
                 behind = self._take_one(at)
                 if self._one_by_one:
@@ -186,12 +199,12 @@ class Loop:
         self.monitor.announce(self.task_model)
         return at
 
-    def _read(self, reading: Reading, at: int, most: int) -> int:
+    def _read(self, reading: Reading, at: int, most: int, goes_on: Callable[[], bool]) -> int:
         """Read records from an index on with the engine, and process them; returns the next index.
 
         If a bad record stops the run, its index is returned.
         """
-        with closing(reading.parts(self._records, at, most)) as parts:
+        with closing(reading.parts(self._records, at, most, goes_on)) as parts:
             for read in parts:
                 if len(read.batch.labels):
                     self._run(read.batch)

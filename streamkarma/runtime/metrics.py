@@ -81,9 +81,8 @@ class ClassificationMetrics:
         """Count binary scores."""
         scores = finite(scores)
         place = (scores / (1.0 + np.abs(scores)) + 1.0) * (SCORE_BINS / 2)
-        bins = np.clip(place.astype(np.int64), 0, SCORE_BINS - 1)
-        for row in (0, 1):
-            self._scores[row] += np.bincount(bins[positive == row], minlength=SCORE_BINS)
+        bins = np.minimum(place.astype(np.int64), SCORE_BINS - 1) + SCORE_BINS * positive
+        self._scores += np.bincount(bins, minlength=2 * SCORE_BINS).reshape(2, SCORE_BINS)
 
     def arrays(self) -> Arrays:
         """All counts, for ``add``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -37,9 +37,11 @@ class Read(NamedTuple):
     unknown: str | None
 
 
+#: Events read at once.
+_PART = 8192
 #: Events read ahead while as many are learned: few enough for both to start early, and enough to make the
 #: hand-over cheap.
-_PART = 2048
+_PART_AHEAD = 4096
 
 
 class Reading:
@@ -75,24 +77,28 @@ class Reading:
         self._strict = strict
         self._thread = ThreadPoolExecutor(1, "reader") if read_ahead else None
 
-    def parts(self, records: Records, at: int, most: int) -> Generator[Read, None, None]:
+    def parts(
+        self, records: Records, at: int, most: int, goes_on: Callable[[], bool]
+    ) -> Generator[Read, None, None]:
         """Read records in parts, from an index up to ``most`` events, a refused record, or an unknown label.
+
+        Once ``goes_on`` returns False, no more parts are read.
 
         With a thread, the next part is read when a part is yielded. The encoder is then ahead of the learner,
         which has no effect: all labels are known, and every part that was read is yielded.
         """
         self._task_model.check_positive()
-        size = _PART if self._thread is not None else most
+        size = _PART if self._thread is None else _PART_AHEAD
         read = self.read(records, at, min(size, most))
         while True:
             most -= len(read.batch.labels)
-            ends = read.unknown is not None or (self._strict and read.rejected)
+            ends = read.unknown is not None or (self._strict and read.rejected) or not goes_on()
             if ends or most <= 0 or read.end == len(records) or read.end in records.refused:
                 yield read
                 return
             if self._thread is None:
                 yield read
-                read = self.read(records, read.end, most)
+                read = self.read(records, read.end, min(size, most))
             else:
                 later = self._thread.submit(self.read, records, read.end, min(size, most))
                 try:

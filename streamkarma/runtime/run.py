@@ -73,7 +73,8 @@ class Run:
         self._observer.begin(self._progress.say)
         self._ignored_before = session.ignored_before
         self._stop = StopSignal(GRACE_SECONDS if source.shared else None)
-        self._context = RunContext(plan, session, self._stop, self._observer, self._progress.say)
+        saves = source.shared or (plan.learn and plan.model is not None)
+        self._context = RunContext(plan, session, self._stop, self._observer, self._progress.say, saves)
 
     @property
     def session(self) -> Session:
@@ -198,13 +199,19 @@ class Run:
         """Predict and learn a block, in parts that end where a checkpoint or a report is due."""
         loop, at = self.session.loop, 0
         while at < len(block.records) and not self._is_over():
-            at = self.session.feed(block, at, self._room() if block.divisible else sys.maxsize)
+            most = self._room() if block.divisible else sys.maxsize
+            at = self.session.feed(block, at, most, self._goes_on)
             if self._has_lost_rows():
                 return
             block.learned(at)
             if loop.failure is None:
                 reader.maybe_commit()
             self._report(reader)
+
+    def _goes_on(self) -> bool:
+        """Whether to go on with a block, part of which was learned."""
+        self._progress.update(self.session.loop)
+        return not self._is_over()
 
     def _report(self, reader: Reader) -> None:
         self._progress.update(self.session.loop)

@@ -78,17 +78,17 @@ class SharedSession(Session):
         self._due = float("-inf")
         return chosen
 
-    def feed(self, block: Block, at: int, most: int) -> int:
+    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool]) -> int:
         """Predict records with the merged model, which then learns them, as does the model of their part."""
         assert block.part is not None
         own = self._parts[block.part].loop
         self._changed.add(block.part)
         if block.answered:
-            return own.feed(block.records, at, most)
+            return own.feed(block.records, at, most, goes_on)
         if time.monotonic() >= self._due:
             self._take_in_others()
         self.loop.number_from(own.last + 1)
-        end = self.loop.feed(block.records, at, most)
+        end = self.loop.feed(block.records, at, most, goes_on)
         own.feed(block.records.between(at, end))
         return end
 

@@ -70,6 +70,7 @@ def read_lines(
     most: int = BLOCK,
     begin: Position = START,
     first: int = 1,
+    at_once: int = READ_SIZE,
 ) -> Iterator[Lines]:
     """Yield lines as soon as they are whole.
 
@@ -79,17 +80,19 @@ def read_lines(
         Returns up to so many bytes, at least one unless the input has ended, and does not
         wait for more than it has.
     limit
-        Longest line kept, in bytes. Memory is bounded by this and READ_SIZE.
+        Longest line kept, in bytes. Memory is bounded by this and ``at_once``.
     most
         Most lines in a row.
     begin, first
         Where in the input this is, and the number of the first line.
+    at_once
+        Most bytes to ask for.
     """
     at = reached = begin  # up to the last line that was yielded, and up to the last byte that was read
     partial: list[bytes] = []
     size = 0  # of the line that is not whole yet
     kept = 0  # of these bytes: all up to the limit, and enough to show of a longer line
-    chunks = iter(lambda: read(READ_SIZE), b"")
+    chunks = iter(lambda: read(at_once), b"")
     if first == 1:
         head = _head(read)
         if head.startswith(BOM):

@@ -7,6 +7,7 @@
 
 use crate::ahead::Ahead;
 use crate::encoder::Encoder;
+use crate::entities::PastLabel;
 use crate::events::{Events, Rejected};
 use crate::fields::{Labels, MOST_KEPT, Role, Roles};
 use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
@@ -217,7 +218,11 @@ impl Reading {
         let value = Value::of(raw).map_err(Why::Fault)?;
         let label = labels.known(&value, raw).ok_or_else(|| Why::Label(raw.to_owned()))?;
         let learned = if label.is_there { self.learn } else { self.unlabelled };
-        encoder.finish(learned && weight > 0.0, &mut events.encoded);
+        let learned = learned && weight > 0.0;
+        encoder.finish(learned, &mut events.encoded);
+        if learned && encoder.following().is_some() {
+            encoder.add_label(past_label(&value));
+        }
         for (texts, text) in events.kept.iter_mut().zip(kept) {
             texts.push(text.unwrap_or("null".into()).into_owned());
         }
@@ -273,6 +278,16 @@ fn observe(encoder: &mut Encoder, name: &str, raw: &str) -> Result<(), Fault> {
         Value::Text(text) => encoder.text(name, text.as_bytes()),
     }
     Ok(())
+}
+
+/// A label as it is remembered.
+fn past_label(value: &Value) -> Option<PastLabel> {
+    match value {
+        Value::Boolean(truth) => Some(PastLabel::Number(f64::from(u8::from(*truth)))),
+        Value::Number(number) => Some(PastLabel::Number(number.value)),
+        Value::Text(text) => Some(PastLabel::of_text(text.as_bytes())),
+        Value::Null | Value::Nested(_) => None,
+    }
 }
 
 fn weight_of(raw: &str) -> Result<f64, Fault> {

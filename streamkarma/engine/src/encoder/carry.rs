@@ -5,12 +5,13 @@
 //! it, whether it is there or not, as an attribute of its own, and how old that is.
 //!
 //! Numbers and categories are remembered; texts, tags and points in time belong to their message. A category
-//! that has no place of its own yet is remembered as the rare one.
+//! that has no place of its own yet is remembered as the rare one. Beside what it said stand the last label that
+//! the entity had, and the mean of its last ones.
 
 use std::collections::BTreeSet;
 
 use super::{Encoder, Following, Item, New, NewName, RARE};
-use crate::entities::{Carry, Remembered, Rules};
+use crate::entities::{Carry, PastLabel, Remembered, Rules};
 use crate::math::log1p;
 use crate::names::Name;
 use crate::vocabulary::NOBODY;
@@ -52,11 +53,19 @@ impl Encoder {
         self.following.as_deref_mut()
     }
 
+    /// Remember the label of the event that was finished last, if entities are followed.
+    pub fn add_label(&mut self, label: Option<PastLabel>) {
+        if let (Some(following), Some(label)) = (&mut self.following, label) {
+            following.add_label(label);
+        }
+    }
+
     /// What was carried into the event that was encoded last: names, categories and values.
     pub fn carried(&self) -> Vec<Carried> {
         let Some(following) = &self.following else { return Vec::new() };
         let each = following.carried.iter();
-        each.flat_map(|(each, age)| self.as_attributes(following.rules.carry, each, *age)).collect()
+        let values = each.flat_map(|(each, age)| self.as_attributes(following.rules.carry, each, *age));
+        values.chain(following.labels.iter().cloned()).collect()
     }
 
     /// As attributes of an event.
@@ -106,6 +115,7 @@ impl Encoder {
                     Carry::Last => self.put_beside(each, *age),
                 }
             }
+            self.carry_labels(&mut following);
         }
         self.following = Some(following);
     }
@@ -194,6 +204,28 @@ impl Encoder {
         }
     }
 
+    /// Have the labels that its entity had observed as attributes of their own, unless the event has some of these
+    /// names.
+    fn carry_labels(&mut self, following: &mut Following) {
+        let Following { rules, entities, .. } = &*following;
+        let known = following.place.filter(|_| rules.labels && rules.carry != Carry::Off);
+        let Some(labels) = known.and_then(|at| entities.labels_at(at)) else { return };
+        if (following.now() - labels.time).clamp(0.0, f64::MAX) > rules.longest {
+            return;
+        }
+        let mean = (labels.count > 0).then(|| (LABEL_MEAN.to_vec(), None, labels.mean));
+        let last = match &labels.last {
+            PastLabel::Number(value) => (LABEL_LAST.to_vec(), None, *value),
+            PastLabel::Text(text) => (LABEL_LAST.to_vec(), Some(text.to_vec()), 1.0),
+        };
+        for (name, category, value) in [Some(last), mean].into_iter().flatten() {
+            if !self.has(Name::Text(&name)) {
+                self.observe(Name::Text(&name), category.as_deref(), value);
+                following.labels.push((name, category, value));
+            }
+        }
+    }
+
     /// Remember what the event said itself, now that all of it has a place that is to have one.
     pub(super) fn remember_own(&mut self, learned: bool) {
         let Some(mut following) = self.following.take() else { return };
@@ -211,6 +243,7 @@ impl Encoder {
             }
             let asked = following.asks && !learned;
             following.entities.remember(following.place, &name, &following.own, now, asked);
+            following.is_remembered = true;
             following.spare = name;
         }
         if !following.pauses && (learned || !following.asks) {
@@ -235,3 +268,7 @@ pub type Carried = (Vec<u8>, Option<Vec<u8>>, f64);
 /// What the names of an attribute's last value, and of its age, end in.
 const LAST: &[u8] = b".last";
 const AGE: &[u8] = b".age";
+
+/// The names of the last label of an entity, and of the mean of its last ones.
+const LABEL_LAST: &[u8] = b"label.last";
+const LABEL_MEAN: &[u8] = b"label.mean";

@@ -1,7 +1,7 @@
 //! Whose the event in hand is, when it happened, and what entities said before.
 
-use super::New;
-use crate::entities::{Entities, Remembered, Rules};
+use super::{Carried, New};
+use crate::entities::{Entities, PastLabel, Remembered, Rules};
 use crate::json::EXACT;
 use crate::spelled::{name_of, spelled_number};
 use crate::state::{Refused, State, ensure};
@@ -36,8 +36,11 @@ pub struct Following {
     /// What it says itself, and, of that, what has no place yet.
     pub(super) own: Vec<Remembered>,
     pub(super) new: Vec<New>,
-    /// What was carried into it, with its age.
+    /// What was carried into it, with its age, and what of its labels.
     pub(super) carried: Vec<(Remembered, f64)>,
+    pub(super) labels: Vec<Carried>,
+    /// Whether it is the one that was remembered last.
+    pub(super) is_remembered: bool,
 }
 
 impl Following {
@@ -61,6 +64,8 @@ impl Following {
             own: Vec::new(),
             new: Vec::new(),
             carried: Vec::new(),
+            labels: Vec::new(),
+            is_remembered: false,
         }
     }
 
@@ -108,7 +113,8 @@ impl Following {
     /// Begin an event.
     pub(super) fn begin(&mut self) {
         (self.entity, self.time) = (None, None);
-        (self.has_no_time, self.lacks_digits) = (false, false);
+        (self.has_no_time, self.lacks_digits, self.is_remembered) = (false, false, false);
+        self.labels.clear();
         self.own.clear();
         self.new.clear();
         self.carried.clear();
@@ -120,6 +126,23 @@ impl Following {
             Some(_) => self.time.unwrap_or(self.latest),
             None => (self.clock + 1) as f64,
         }
+    }
+
+    /// Remember the label of the event that was finished last.
+    pub fn add_label(&mut self, label: PastLabel) {
+        let time = match self.rules.time {
+            Some(_) => self.time.unwrap_or(self.latest),
+            None => self.clock as f64,
+        };
+        if self.is_remembered {
+            self.entities.add_label(label, time);
+        }
+    }
+
+    /// Remember a label that came late, of some event of an entity.
+    pub fn add_late_label(&mut self, entity: &[u8], label: PastLabel) {
+        let time = if self.rules.time.is_some() { self.latest } else { self.clock as f64 };
+        self.entities.add_label_of(entity, label, time);
     }
 
     pub(super) fn advance(&mut self, now: f64) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::store::{Entities, Entity};
-use super::{MEAN_VALUES, Remembered};
+use super::{MEAN_VALUES, PastLabels, Remembered};
 
 impl Entities {
     /// The same with each value as it is in another model, or without it if it is none there, and with other times.
@@ -22,14 +22,18 @@ impl Entities {
         for entity in self.oldest_first() {
             let asked = entity.asked.as_deref().map(|asked| Box::new(all(asked)));
             let (values, seen) = (all(&entity.values), later(entity.seen));
-            renewed.push(Entity { name: entity.name.clone(), values, seen, asked, count: entity.count });
+            let labels = entity.labels.clone().map(|labels| {
+                let time = later(labels.time);
+                Box::new(PastLabels { time, ..*labels })
+            });
+            renewed.push(Entity { name: entity.name.clone(), values, seen, asked, count: entity.count, labels });
         }
         renewed
     }
 
     /// Take in what parts remember that went on from here.
     ///
-    /// Of each attribute of an entity the newest value stays. If there are too many, those leave that were not seen
+    /// Of each attribute of an entity the newest value stays, and the newest labels. If there are too many, those leave that were not seen
     /// for the longest time.
     pub fn merge(&mut self, parts: &[Self]) {
         let mut all: BTreeMap<&[u8], Entity> = BTreeMap::new();
@@ -82,6 +86,11 @@ impl Entity {
             self.asked = None;
         }
         self.seen = self.seen.max(other.seen);
+        if let Some(labels) = &other.labels
+            && self.labels.as_ref().is_none_or(|own| labels.is_newer(own))
+        {
+            self.labels.clone_from(&other.labels);
+        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! What entities said before: a device, a patient, a customer, each with the last value of every attribute.
 //!
 //! A message often has only what has just changed; the rest is what its entity said last. Of each entity are
-//! kept its last values and when they came, how often it came and when it was there last. When there are too
+//! kept its last values and when they came, its labels, how often it came and when it was there last. When there are too
 //! many entities, or they have too many values, those that were not seen for the longest time leave.
 
 mod label;
 mod merging;
+mod past_labels;
 mod state;
 mod store;
 
+pub use past_labels::{PastLabel, PastLabels};
 pub use store::{Entities, Remembered};
 
 /// So many values of an entity are kept in the mean; of a single one there may be more.
@@ -51,6 +53,8 @@ pub struct Rules {
     pub time: Option<Box<[u8]>>,
     /// See [`Carry`].
     pub carry: Carry,
+    /// Whether the labels that an entity had are carried as well.
+    pub labels: bool,
     /// Values that are older, in seconds or events, count as missing.
     pub longest: f64,
     /// Most entities.

@@ -1,7 +1,7 @@
 //! Entities as arrays.
 
 use super::store::{Entities, Entity};
-use super::{MEAN_VALUES, Remembered};
+use super::{MEAN_VALUES, PastLabel, PastLabels, Remembered};
 use crate::state::{Refused, State, ensure};
 
 const WRONG: &str = "the entities contradict each other";
@@ -12,6 +12,7 @@ impl Entities {
         let mut state = State::default();
         let (mut names, mut sizes, mut seen) = (Vec::new(), Vec::new(), Vec::new());
         let (mut places, mut values) = (Vec::new(), Vec::new());
+        let mut labels = LabelArrays::default();
         for entity in self.oldest_first() {
             let asked = entity.asked.as_deref().map(Vec::as_slice);
             names.extend_from_slice(&entity.name);
@@ -26,7 +27,9 @@ impl Entities {
                 places.extend([each.attribute, each.coordinate, each.generation].map(|index| index as i32));
                 values.extend([each.value, each.time]);
             }
+            labels.push(entity.labels.as_deref());
         }
+        labels.put(&mut state);
         let (count, all) = (seen.len(), values.len() / 2);
         let names: Vec<i32> = names.into_iter().map(i32::from).collect();
         let bytes = names.len();
@@ -56,6 +59,7 @@ impl Entities {
         let names: Option<Vec<u8>> = names.iter().map(|&byte| u8::try_from(byte).ok()).collect();
         let (names, rows) = (names.ok_or(WRONG)?, sizes.as_chunks::<SIZES>().0);
         let mut left = (names.as_slice(), places.as_chunks::<PLACES>().0, values.as_chunks::<2>().0);
+        let mut labels = restored_labels(state, seen.len())?.into_iter();
         let mut restored = self.emptied();
         for (&[length, count, own, asked], &seen) in rows.iter().zip(seen) {
             let mut take = |many: i64| -> Result<Vec<Remembered>, Refused> {
@@ -72,7 +76,8 @@ impl Entities {
             let (name, others) = left.0.split_at_checked(length).ok_or(WRONG)?;
             left.0 = others;
             ensure(seen.is_finite() && count >= 0 && !restored.knows(name), WRONG)?;
-            let entity = Entity { name: name.into(), values, count: count as u64, seen, asked };
+            let labels = labels.next().flatten();
+            let entity = Entity { name: name.into(), values, count: count as u64, seen, asked, labels };
             let is_sorted = |values: &[Remembered]| values.is_sorted_by(|a, b| a.attribute < b.attribute);
             ensure(
                 is_sorted(&entity.values) && entity.asked.as_deref().is_none_or(|asked| is_sorted(asked)),
@@ -90,6 +95,74 @@ impl Entities {
 const SIZES: usize = 4;
 /// Of each value: attribute, coordinate, generation.
 const PLACES: usize = 3;
+
+/// The labels of entities as arrays.
+#[derive(Default)]
+struct LabelArrays {
+    /// Of each entity: what its last label is, see [`NONE`], and how many its mean is of.
+    sizes: Vec<i64>,
+    /// Of each that had one: the label if it is a number, when it came, and the mean.
+    values: Vec<f64>,
+    texts: Vec<i32>,
+}
+
+/// An entity had no label, or its last one is a number; of a text it is the number of its bytes.
+const NONE: i64 = -2;
+const NUMBER: i64 = -1;
+
+impl LabelArrays {
+    fn push(&mut self, labels: Option<&PastLabels>) {
+        let Some(labels) = labels else { return self.sizes.extend([NONE, 0]) };
+        let (size, value) = match &labels.last {
+            PastLabel::Number(value) => (NUMBER, *value),
+            PastLabel::Text(text) => (text.len() as i64, 0.0),
+        };
+        self.sizes.extend([size, i64::from(labels.count)]);
+        self.values.extend([value, labels.time, labels.mean]);
+        self.texts.extend(labels.text().iter().copied().map(i32::from));
+    }
+
+    fn put(self, state: &mut State) {
+        let [sizes, values, texts] = [self.sizes.len() / 2, self.values.len() / 3, self.texts.len()];
+        state.put_i64s("entity_label_sizes", self.sizes, &[sizes, 2]);
+        state.put_f64s("entity_label_values", self.values, &[values, 3]);
+        state.put_i32s("entity_label_texts", self.texts, &[texts]);
+    }
+}
+
+/// The labels of so many entities.
+fn restored_labels(state: &State, entities: usize) -> Result<Vec<Option<Box<PastLabels>>>, Refused> {
+    let (sizes, sizes_shape) = state.i64s("entity_label_sizes")?;
+    let (values, values_shape) = state.f64s("entity_label_values")?;
+    let (texts, _) = state.i32s("entity_label_texts")?;
+    ensure(sizes_shape == [entities, 2] && values_shape == [values.len() / 3, 3], WRONG)?;
+    let texts: Option<Vec<u8>> = texts.iter().map(|&byte| u8::try_from(byte).ok()).collect();
+    let texts = texts.ok_or(WRONG)?;
+    let (mut values, mut texts) = (values.as_chunks::<3>().0.iter(), texts.as_slice());
+    let mut labels = Vec::with_capacity(entities);
+    for &[size, count] in sizes.as_chunks::<2>().0 {
+        if size == NONE {
+            ensure(count == 0, WRONG)?;
+            labels.push(None);
+            continue;
+        }
+        let &[value, time, mean] = values.next().ok_or(WRONG)?;
+        let last = if size == NUMBER {
+            PastLabel::Number(value)
+        } else {
+            let length = usize::try_from(size).map_err(|_| WRONG)?;
+            let (text, others) = texts.split_at_checked(length).ok_or(WRONG)?;
+            texts = others;
+            PastLabel::Text(text.into())
+        };
+        let count = u32::try_from(count).map_err(|_| WRONG)?;
+        let known = PastLabels { last, time, mean, count };
+        ensure(value.is_finite() && known.is_sound(), WRONG)?;
+        labels.push(Some(Box::new(known)));
+    }
+    ensure(values.next().is_none() && texts.is_empty(), WRONG)?;
+    Ok(labels)
+}
 
 fn remembered(
     &[attribute, coordinate, generation]: &[i32; PLACES],

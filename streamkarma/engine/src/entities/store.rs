@@ -7,8 +7,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::MEAN_VALUES;
 use super::label::Label;
+use super::{MEAN_VALUES, PastLabel, PastLabels};
 
 /// No entity.
 const NONE: u32 = u32::MAX;
@@ -30,7 +30,7 @@ pub struct Remembered {
     pub time: f64,
 }
 
-/// What is known of an entity: 72 bytes, for much of the time goes by until they are there.
+/// What is known of an entity: 80 bytes, for much of the time goes by until they are there.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entity {
     pub(super) name: Label,
@@ -42,6 +42,8 @@ pub(super) struct Entity {
     /// The event that was asked about last, if nothing came after it.
     #[expect(clippy::box_collection, reason = "few have any, and in place it would be three times as long")]
     pub(super) asked: Option<Box<Vec<Remembered>>>,
+    /// The labels that it had, if any.
+    pub(super) labels: Option<Box<PastLabels>>,
 }
 
 /// The next entities in the order in which they were seen last.
@@ -104,8 +106,10 @@ impl Entities {
     pub fn bytes(&self) -> usize {
         let value = size_of::<Remembered>();
         let asked = |entity: &Entity| entity.asked.as_ref().map_or(0, |asked| asked.capacity());
-        let elsewhere =
-            |entity: &Entity| entity.name.bytes() + (entity.values.capacity() + asked(entity)) * value;
+        let labels = |entity: &Entity| entity.labels.as_ref().map_or(0, |labels| labels.bytes());
+        let elsewhere = |entity: &Entity| {
+            entity.name.bytes() + (entity.values.capacity() + asked(entity)) * value + labels(entity)
+        };
         let own = size_of::<Entity>() + size_of::<Links>() + size_of::<(u32, u32)>();
         self.entities.iter().map(elsewhere).sum::<usize>() + self.entities.len() * own
     }
@@ -120,6 +124,25 @@ impl Entities {
     /// What the entity at a place said, attributes ascending.
     pub fn values_at(&self, at: u32) -> &[Remembered] {
         &self.entities[at as usize].values
+    }
+
+    /// The labels that the entity at a place had.
+    pub fn labels_at(&self, at: u32) -> Option<&PastLabels> {
+        self.entities[at as usize].labels.as_deref()
+    }
+
+    /// Remember a label of the entity whose event was remembered last.
+    pub fn add_label(&mut self, label: PastLabel, time: f64) {
+        if let Some(entity) = self.entities.get_mut(self.newest as usize) {
+            entity.add_label(label, time);
+        }
+    }
+
+    /// Remember a label of the entity of that name, if there is one.
+    pub fn add_label_of(&mut self, name: &[u8], label: PastLabel, time: f64) {
+        if let Some(at) = self.find(name) {
+            self.entities[at as usize].add_label(label, time);
+        }
     }
 
     /// Remember an event of an entity, which is at a place if it is known: `own` values, attributes ascending,
@@ -275,8 +298,15 @@ impl Entities {
 
 impl Entity {
     pub(super) fn new(name: &[u8]) -> Self {
-        let (values, asked) = (Vec::new(), None);
-        Self { name: name.into(), values, count: 0, seen: 0.0, asked }
+        let (values, asked, labels) = (Vec::new(), None, None);
+        Self { name: name.into(), values, count: 0, seen: 0.0, asked, labels }
+    }
+
+    fn add_label(&mut self, label: PastLabel, time: f64) {
+        match &mut self.labels {
+            Some(labels) => labels.add(label, time),
+            None => self.labels = Some(Box::new(PastLabels::new(label, time))),
+        }
     }
 
     /// How many values it has, those of the event that was asked about last included.
@@ -356,6 +386,6 @@ mod tests {
             assert_eq!(entity.take_in(&own, 3), all.len() - before);
             assert!(entity.values.iter().eq(all.values()));
         }
-        assert_eq!(size_of::<Entity>(), 72);
+        assert_eq!(size_of::<Entity>(), 80);
     }
 }

@@ -11,7 +11,7 @@ use super::asked::Asked;
 use super::dict_reader;
 use super::encoded::Encoded;
 use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_rules, is_name, rules_of};
-use super::following::{self, GivenFollowing, following_of, given_following};
+use super::following::{self, GivenFollowing, following_of, given_following, past_label, past_labels};
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::state::{taken, to_python};
@@ -69,7 +69,8 @@ impl Encoder {
     ///
     /// If they are `asked` about, those that are not learned may come again to be learned; if they are `whole`,
     /// what their entities said before is in them already.
-    #[pyo3(signature = (records, learned, into, asked=false, whole=false))]
+    #[pyo3(signature = (records, learned, into, asked=false, whole=false, labels=None))]
+    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn read_dicts<'py>(
         &mut self,
         py: Python<'py>,
@@ -78,15 +79,18 @@ impl Encoder {
         mut into: PyRefMut<'py, Encoded>,
         asked: bool,
         whole: bool,
+        labels: Option<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
         self.inner.set_asking(asked, whole);
         same_length(records.len(), learned.len())?;
+        let labels = past_labels(self.inner.following(), labels, &learned)?;
         if records.len() > 1 {
             records.iter().try_for_each(|record| self.check(&record))?;
         }
-        for (record, learned) in records.iter().zip(learned) {
+        for ((record, learned), label) in records.iter().zip(learned).zip(labels) {
             self.check(&record)?;
             self.inner.finish(learned, &mut into.inner);
+            self.inner.add_label(label);
             self.foreigners.keep(py, self.inner.vocabulary())?;
         }
         Ok(())
@@ -149,7 +153,8 @@ impl Encoder {
     }
 
     /// Encode the rows of a table, all of them or, if a value is infinite, none: RecordError then.
-    #[pyo3(signature = (names, table, learned, into, asked=false))]
+    #[pyo3(signature = (names, table, learned, into, asked=false, labels=None))]
+    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn read_table<'py>(
         &mut self,
         names: &Bound<'py, PyList>,
@@ -157,14 +162,16 @@ impl Encoder {
         learned: Vec<bool>,
         mut into: PyRefMut<'py, Encoded>,
         asked: bool,
+        labels: Option<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
         self.inner.set_asking(asked, false);
         let view = table.as_array();
         same_length(view.nrows(), learned.len())?;
         same_length(view.ncols(), names.len())?;
+        let labels = past_labels(self.inner.following(), labels, &learned)?;
         self.foreigners.begin();
         let (inner, foreigners) = (&mut self.inner, &mut self.foreigners);
-        table_reader::read(inner, foreigners, names, view, &learned, &mut into.inner)
+        table_reader::read(inner, foreigners, names, view, &learned, labels, &mut into.inner)
     }
 
     /// Predict, then learn, one event; its scores. With weight 0 it leaves no trace, but that `asked` and a mixture
@@ -176,12 +183,16 @@ impl Encoder {
         weight: f64,
         mut learner: PyRefMut<'_, Learner>,
         asked: Option<PyRefMut<'_, Asked>>,
+        given: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<f64>> {
         self.inner.set_asking(true, false);
         self.check(record)?;
         let learned = !label.is_nan() && weight > 0.0;
         self.event.clear();
         self.inner.finish(weight > 0.0, &mut self.event);
+        if learned && self.inner.following().is_some() {
+            self.inner.add_label(past_label(given)?);
+        }
         self.foreigners.keep(record.py(), self.inner.vocabulary())?;
         let mut ticket = [0];
         if let Some(mut asked) = asked {
@@ -193,6 +204,16 @@ impl Encoder {
         self.ticket = ticket[0];
         let lesson = Lesson { label, weight, ticket: self.ticket, ..Lesson::NONE };
         learner.step(self.event.block().event(0), lesson)
+    }
+
+    /// Remember a label that came late, of some event of an entity.
+    fn add_late_label(&mut self, entity: &str, label: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Some(label) = past_label(label)?
+            && let Some(following) = self.inner.following_mut()
+        {
+            following.add_late_label(entity.as_bytes(), label);
+        }
+        Ok(())
     }
 
     /// The ticket of the event that came alone last; 0 for none.

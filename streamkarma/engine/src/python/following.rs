@@ -4,34 +4,68 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use super::names::text_of;
+use super::names::{bytes_of, text_of};
 use super::state::{taken, to_python};
 use crate::encoder::{Carried, Following};
-use crate::entities::{Carry, Rules};
+use crate::entities::{Carry, PastLabel, Rules};
 
 /// The arrays of a state.
-const NAMES: [&str; 6] =
-    ["entity_names", "entity_sizes", "entity_seen", "entity_places", "entity_values", "entity_clock"];
+const NAMES: [&str; 9] = [
+    "entity_names",
+    "entity_sizes",
+    "entity_seen",
+    "entity_places",
+    "entity_values",
+    "entity_clock",
+    "entity_label_sizes",
+    "entity_label_values",
+    "entity_label_texts",
+];
 
-/// The name of the entity, whether it is an attribute, the name of the time, what is carried, for how long, and
-/// how many entities there may be.
-pub type GivenFollowing = (String, bool, Option<String>, String, f64, usize);
+/// The name of the entity, whether it is an attribute, the name of the time, what is carried, whether labels are,
+/// for how long, and how many entities there may be.
+pub type GivenFollowing = (String, bool, Option<String>, String, bool, f64, usize);
 
 /// As the engine has it; ValueError for a way of carrying that there is not.
 pub fn following_of(given: GivenFollowing, longest_name: usize) -> PyResult<Following> {
-    let (entity, is_attribute, time, carry, longest, most) = given;
+    let (entity, is_attribute, time, carry, labels, longest, most) = given;
     let carry = Carry::named(&carry)
         .ok_or_else(|| PyValueError::new_err(format!("nothing is carried by {carry:?}")))?;
     let bytes = |text: String| text.into_bytes().into_boxed_slice();
     let (entity, time) = (bytes(entity), time.map(bytes));
-    Ok(Following::new(Rules { entity, is_attribute, time, carry, longest, most }, longest_name))
+    Ok(Following::new(Rules { entity, is_attribute, time, carry, labels, longest, most }, longest_name))
 }
 
 /// As Python has it.
 pub fn given_following(rules: &Rules) -> GivenFollowing {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let Rules { entity, is_attribute, time, carry, longest, most } = rules;
-    (text(entity), *is_attribute, time.as_deref().map(text), carry.name().to_owned(), *longest, *most)
+    let Rules { entity, is_attribute, time, carry, labels, longest, most } = rules;
+    let (entity, time, carry) = (text(entity), time.as_deref().map(text), carry.name().to_owned());
+    (entity, *is_attribute, time, carry, *labels, *longest, *most)
+}
+
+/// A label as it is remembered; None for none, and for a number that is too large.
+pub fn past_label(label: &Bound<'_, PyAny>) -> PyResult<Option<PastLabel>> {
+    if let Ok(text) = label.cast::<PyString>() {
+        return Ok(Some(PastLabel::of_text(&bytes_of(text)?)));
+    }
+    let number = label.extract::<f64>().ok().filter(|number| number.is_finite());
+    Ok(number.map(PastLabel::Number))
+}
+
+/// The same of all events, of which those that were `learned` are remembered, if entities are followed.
+pub fn past_labels(
+    following: Option<&Following>,
+    labels: Option<Vec<Bound<'_, PyAny>>>,
+    learned: &[bool],
+) -> PyResult<Vec<Option<PastLabel>>> {
+    match labels.filter(|_| following.is_some()) {
+        None => Ok(vec![None; learned.len()]),
+        Some(labels) => {
+            let each = labels.iter().zip(learned);
+            each.map(|(label, learned)| if *learned { past_label(label) } else { Ok(None) }).collect()
+        }
+    }
 }
 
 /// What was carried into an event, by name.

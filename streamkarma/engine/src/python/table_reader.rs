@@ -11,6 +11,7 @@ use super::dict_reader::refused;
 use super::names::{Foreigners, Key};
 use crate::encoded::Encoded;
 use crate::encoder::Encoder;
+use crate::entities::PastLabel;
 use crate::kinds::EPOCH;
 
 /// Read all rows, NaN for what is missing; RecordError, and none is read, if a value is infinite.
@@ -20,6 +21,7 @@ pub fn read(
     names: &Bound<'_, PyList>,
     table: ArrayView2<f64>,
     learned: &[bool],
+    labels: Vec<Option<PastLabel>>,
     out: &mut Encoded,
 ) -> PyResult<()> {
     let py = names.py();
@@ -38,7 +40,7 @@ pub fn read(
         return Err(refused(py, &format!("attribute {name} is infinite")));
     }
     let mut evicted = encoder.evicted();
-    for (t, row) in table.rows().into_iter().enumerate() {
+    for ((t, row), label) in table.rows().into_iter().enumerate().zip(labels) {
         if encoder.evicted() > evicted {
             // Coordinates may be those of others by now, and names that are gone come back with another id.
             evicted = encoder.evicted();
@@ -64,6 +66,7 @@ pub fn read(
             }
         }
         encoder.finish(learned[t], out);
+        encoder.add_label(label);
         if is_new {
             foreigners.keep(py, encoder.vocabulary())?;
         }

@@ -1,0 +1,231 @@
+"""The labels that entities had, as attributes of their next events."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from streamkarma import (
+    ExplicitKARMAClassifier,
+    ExplicitKARMARegressor,
+    KARMAMixtureClassifier,
+    load,
+    merge,
+    save,
+)
+from tests.conftest import Program
+
+Pair = tuple[dict[str, Any], Any]
+
+WAYS = {
+    "two": (ExplicitKARMAClassifier, [True, False]),
+    "texts": (ExplicitKARMAClassifier, ["ham", "spam"]),
+    "three": (ExplicitKARMAClassifier, ["a", "b", "c"]),
+    "numbers": (ExplicitKARMARegressor, [1.5, -2.0, 4.0, 0.25]),
+}
+
+
+def shops(labels: list[Any], count: int = 120, seed: int = 0) -> list[Pair]:
+    """Events of five shops, each of which mostly has the label that it had before."""
+    rng = np.random.default_rng(seed)
+    state = {f"s{n}": labels[n % len(labels)] for n in range(5)}
+    pairs = []
+    for _ in range(count):
+        shop = f"s{rng.integers(5)}"
+        if rng.random() < 0.1:
+            state[shop] = labels[int(rng.integers(len(labels)))]
+        pairs.append(({"shop": shop, "x": float(rng.normal())}, state[shop]))
+    return pairs
+
+
+def carried(model: Any, event: dict[str, Any]) -> dict[str, Any]:
+    """What is carried into an event."""
+    model.predict_one(event)
+    found: dict[str, Any] = model.vocabulary.carried()
+    return {name: value for name, value in found.items() if name.startswith("label.")}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_are_remembered_whichever_way_events_come(way: str) -> None:
+    model, labels = WAYS[way]
+    pairs = shops(labels)
+    single, many, framed = (model(entity="shop") for _ in range(3))
+    for x, y in pairs:
+        single.learn_one(x, y)
+    events, given = [x for x, _ in pairs], [y for _, y in pairs]
+    many.learn_many(events, given)
+    framed.learn_many(pd.DataFrame(events), given)
+    for n in range(5):
+        event = {"shop": f"s{n}", "x": 0.5}
+        last = [y for x, y in pairs if x["shop"] == f"s{n}"][-1]
+        assert carried(single, event)["label.last"] == last
+        assert carried(single, event) == carried(many, event) == carried(framed, event)
+        assert single.predict_one(event) == many.predict_one(event) == framed.predict_one(event)
+
+
+def test_a_frame_of_numbers_is_read_like_dicts() -> None:
+    pairs = [({"shop": n % 3, "x": float(n)}, float(n % 3)) for n in range(30)]
+    single, framed = (ExplicitKARMARegressor(entity="shop") for _ in range(2))
+    for x, y in pairs:
+        single.learn_one(x, y)
+    framed.learn_many(pd.DataFrame([x for x, _ in pairs]), [y for _, y in pairs])
+    assert (
+        carried(framed, {"shop": 2}) == carried(single, {"shop": 2}) == {"label.last": 2.0, "label.mean": 2.0}
+    )
+
+
+def test_what_is_not_learned_is_no_label_to_remember() -> None:
+    model = ExplicitKARMAClassifier(entity="shop")
+    model.learn_one({"shop": "a", "x": 1.0}, True)
+    model.learn_one({"shop": "b", "x": 1.0}, False)
+    model.learn_one({"shop": "a", "x": 2.0}, False, w=0.0)
+    model.learn_one({"shop": "a", "x": 3.0}, None)
+    assert carried(model, {"shop": "a"}) == {"label.last": 1.0, "label.mean": 1.0}
+    assert carried(model, {"shop": "c"}) == {}
+
+
+def test_an_event_never_has_its_own_label() -> None:
+    pairs = shops([True, False], 60)
+    models = [KARMAMixtureClassifier(entity="shop") for _ in range(2)]
+    for t, (x, y) in enumerate(pairs):
+        for model in models:
+            # Another label from here on changes nothing of what is said before it.
+            other = (not y) if t == len(pairs) - 1 and model is models[1] else y
+            before = model.predict_proba_one(x)
+            model.learn_one(x, other)
+            if model is models[0]:
+                expected = before
+        assert before == expected
+
+
+def test_they_can_be_left_out() -> None:
+    pairs = shops([True, False])
+    models = [
+        ExplicitKARMAClassifier(entity="shop", **more) for more in ({"carry_labels": False}, {"carry": "off"})
+    ]
+    for x, y in pairs:
+        for model in models:
+            model.learn_one(x, y)
+    for model in models:
+        assert carried(model, {"shop": "s1"}) == {}
+        assert set(model.vocabulary.attributes) == {"shop", "x"}
+
+
+def test_they_age_like_values() -> None:
+    model = ExplicitKARMAClassifier(entity="shop", time="at", carry_for=10.0)
+    model.learn_one({"shop": "a", "at": 0.0, "x": 1.0}, True)
+    model.learn_one({"shop": "b", "at": 5.0, "x": 1.0}, False)
+    assert carried(model, {"shop": "a", "at": 10.0}) == {"label.last": 1.0, "label.mean": 1.0}
+    assert carried(model, {"shop": "a", "at": 10.5}) == {}
+    assert carried(model, {"shop": "b", "at": 10.5}) == {"label.last": 0.0, "label.mean": 0.0}
+
+
+def test_an_event_may_have_attributes_of_these_names() -> None:
+    model = ExplicitKARMAClassifier(entity="shop")
+    for n in range(20):
+        model.learn_one({"shop": "a", "label.last": float(n)}, n % 2 == 0)
+    assert carried(model, {"shop": "a", "label.last": 3.0}) == {"label.mean": pytest.approx(0.5, abs=0.05)}
+
+
+def test_a_model_that_was_saved_or_copied_remembers_them(tmp_path: Path) -> None:
+    model = ExplicitKARMAClassifier(entity="shop")
+    for x, y in shops(["a", "b", "c"]):
+        model.learn_one(x, y)
+    save(model, tmp_path / "m")
+    for again in (load(tmp_path / "m"), copy.deepcopy(model)):
+        for n in range(5):
+            assert carried(again, {"shop": f"s{n}"}) == carried(model, {"shop": f"s{n}"}) != {}
+
+
+def test_a_merged_model_has_the_newest_of_each_entity() -> None:
+    base = ExplicitKARMAClassifier(entity="shop")
+    for n in range(10):
+        base.learn_one({"shop": "ab"[n % 2], "x": float(n)}, n % 2 == 0)
+    one, other = copy.deepcopy(base), copy.deepcopy(base)
+    one.learn_one({"shop": "a", "x": 1.0}, False)
+    other.learn_one({"shop": "c", "x": 1.0}, True)
+    for parts in ([one, other], [other, one]):
+        merged = merge(parts, base=base)
+        assert carried(merged, {"shop": "a"}) == carried(one, {"shop": "a"})
+        assert carried(merged, {"shop": "b"}) == carried(base, {"shop": "b"})
+        assert carried(merged, {"shop": "c"}) == {"label.last": 1.0, "label.mean": 1.0}
+
+
+def test_they_need_not_be_asked_for() -> None:
+    model = KARMAMixtureClassifier(entity="shop")
+    for x, y in shops([True, False]):
+        model.learn_one(x, y)
+    assert not {"label.last", "label.mean"} & set(model.explain_one({"shop": "new"}).missing)
+    assert {"label.last", "label.mean"} <= set(model.explain_one({"shop": "s1"}).contributions)
+
+
+def rows(done: Any) -> list[float]:
+    assert done.code == 0, done.stderr
+    return [row.get("score") for row in done.rows]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_command_line_is_as_the_estimators(streamkarma: Program, tmp_path: Path, way: str) -> None:
+    model, labels = WAYS[way]
+    pairs = shops(labels)
+    ours = model(entity="shop")
+    ours.learn_many([x for x, _ in pairs], [y for _, y in pairs])
+    task = ["--task", "regression"] if way == "numbers" else []
+    options = ["--learner", "explicit", "--entity", "shop", "--model", "m", *task]
+    records = [{**x, "y": y} for x, y in pairs]
+    whole = rows(streamkarma("learn", *options, records=records))
+    theirs = load(tmp_path / "m")
+    for n in range(5):
+        assert carried(theirs, {"shop": f"s{n}"}) == carried(ours, {"shop": f"s{n}"}) != {}
+    (tmp_path / "m").unlink()
+    parts = [rows(streamkarma("learn", *options, records=part)) for part in (records[:50], records[50:])]
+    assert parts[0] + parts[1] == whole
+
+
+def test_predicting_changes_none_of_them(streamkarma: Program) -> None:
+    records = [{**x, "y": y} for x, y in shops([True, False])]
+    streamkarma("learn", "--learner", "explicit", "--entity", "shop", "--model", "m", records=records)
+    event = {"shop": "s1", "x": 0.0}
+    alone = rows(streamkarma("predict", "m", records=[event]))
+    # What is scored has labels that are only compared with.
+    scored = [{**event, "y": True}, {**event, "y": False}, event]
+    assert rows(streamkarma("predict", "m", records=scored)) == 3 * alone
+
+
+def test_a_late_label_is_remembered_when_it_comes(streamkarma: Program, tmp_path: Path) -> None:
+    records = [
+        {"id": 1, "shop": "a", "x": 1.0},
+        {"id": 2, "shop": "a", "x": 2.0},
+        {"id": 3, "shop": "b", "x": 3.0},
+        {"id": 3, "y": 0},
+        {"id": 1, "y": 1},
+        {"id": 4, "shop": "a", "x": 4.0},
+    ]
+    options = ["--learner", "explicit", "--entity", "shop", "--id", "id", "--pending", "9", "--model", "m"]
+    rows(streamkarma("learn", *options, records=records))
+    model = load(tmp_path / "m")
+    assert carried(model, {"shop": "a"}) == {"label.last": 1.0, "label.mean": 1.0}
+    assert carried(model, {"shop": "b"}) == {"label.last": 0.0, "label.mean": 0.0}
+    # One by one, or all at once.
+    (tmp_path / "m").unlink()
+    for record in records:
+        rows(streamkarma("learn", *options, records=[record]))
+    again = load(tmp_path / "m")
+    assert [carried(again, {"shop": shop}) for shop in "ab"] == [
+        carried(model, {"shop": shop}) for shop in "ab"
+    ]
+    assert json.loads(streamkarma("inspect", "m", "--json").stdout)["model"]["entities"] == 2
+
+
+def test_a_label_of_several_events_counts_once(streamkarma: Program, tmp_path: Path) -> None:
+    records: list[dict[str, Any]] = [{"stay": s, "x": float(n)} for s in "pq" for n in range(4)]
+    records += [{"stay": "p", "y": 1}, {"stay": "q", "y": 0}, {"stay": "p", "x": 9.0}, {"stay": "p", "y": 0}]
+    streamkarma("learn", "--entity", "stay", "--pending", "99", "--learner", "explicit", "--model", "m",
+                records=records)  # fmt: skip
+    assert carried(load(tmp_path / "m"), {"stay": "p"}) == {"label.last": 0.0, "label.mean": 0.5}
