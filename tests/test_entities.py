@@ -63,13 +63,17 @@ def carried(
 
 
 def labels_of(labels: Sequence[Any]) -> dict[str, Any]:
-    """The last of some labels, and the mean of the last sixteen or so."""
-    numbers = [float(label) for label in labels if not isinstance(label, str)]
-    mean = 0.0
-    for n, number in enumerate(numbers, 1):
-        share = 1.0 / min(n, 16)
-        mean = mean * (1.0 - share) + number * share
-    return {"label.last": labels[-1], **({"label.mean": mean} if numbers else {})}
+    """The last of some labels, and the mean of the last sixteen or so of its kind, or the share of each."""
+    means: dict[str, float] = {}
+    kind, count = None, 0
+    for label in labels:
+        if kind is not isinstance(label, str):
+            kind, count, means = isinstance(label, str), 0, {}
+        count = min(count + 1, 16)
+        name, value = (f"label.mean.{label}", 1.0) if kind else ("label.mean", float(label))
+        means = {own: mean * (1.0 - 1.0 / count) for own, mean in means.items()}
+        means[name] = means.get(name, 0.0) + value * (1.0 / count)
+    return {"label.last": labels[-1], **means}
 
 
 def ample(given: tuple[Any, ...] | None = None, **options: Any) -> Encoder:
@@ -351,8 +355,15 @@ def test_states_no_run_could_have_left_are_refused() -> None:
         altered("entity_names", put(0, ord("e"))),
         altered("entity_clock", put(0, -1.0)),
         altered("entity_label_sizes", put((0, 0), 3)),
-        altered("entity_label_sizes", put((1, 0), 5)),
+        altered("entity_label_sizes", put((1, 0), 1)),
         altered("entity_label_sizes", put((1, 0), -3)),
+        altered("entity_label_sizes", put((1, 0), -1)),
+        altered("entity_label_sizes", put((1, 2), 2)),
+        altered("entity_label_sizes", put((1, 2), 0)),
+        altered("entity_label_shares", put(0, 2.0)),
+        altered("entity_label_shares", put(0, math.nan)),
+        altered("entity_label_lengths", put(0, 5)),
+        altered("entity_label_lengths", put(0, -1)),
         altered("entity_label_sizes", put((0, 1), 17)),
         altered("entity_label_sizes", put((0, 1), -1)),
         altered("entity_label_sizes", put((2, 0), -1)),

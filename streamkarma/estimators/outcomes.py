@@ -157,8 +157,10 @@ def _carried(model: KARMABase) -> set[str]:
     """Names of what is carried beside attributes, which nobody can be asked for."""
     if model.entity is None:
         return set()
-    names = model.vocabulary.attributes if model.carry == "last" else []
-    return {"label.last", "label.mean", *(f"{name}.{what}" for name in names for what in ("last", "age"))}
+    attributes = model.vocabulary.attributes
+    of_labels = {name for name in attributes if f"{name}.".startswith(("label.last.", "label.mean."))}
+    names = attributes if model.carry == "last" else []
+    return of_labels.union(f"{name}.{what}" for name in names for what in ("last", "age"))
 
 
 def moments_of(model: KARMABase, events: Encoded) -> Floats | None:

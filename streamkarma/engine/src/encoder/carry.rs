@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::{Encoder, Following, Item, New, NewName, RARE};
-use crate::entities::{Carry, PastLabel, Remembered, Rules};
+use crate::entities::{Carry, PastLabel, PastLabels, Remembered, Rules};
 use crate::math::log1p;
 use crate::names::Name;
 use crate::vocabulary::NOBODY;
@@ -213,12 +213,7 @@ impl Encoder {
         if (following.now() - labels.time).clamp(0.0, f64::MAX) > rules.longest {
             return;
         }
-        let mean = (labels.count > 0).then(|| (LABEL_MEAN.to_vec(), None, labels.mean));
-        let last = match &labels.last {
-            PastLabel::Number(value) => (LABEL_LAST.to_vec(), None, *value),
-            PastLabel::Text(text) => (LABEL_LAST.to_vec(), Some(text.to_vec()), 1.0),
-        };
-        for (name, category, value) in [Some(last), mean].into_iter().flatten() {
+        for (name, category, value) in label_attributes(labels) {
             if !self.has(Name::Text(&name)) {
                 self.observe(Name::Text(&name), category.as_deref(), value);
                 following.labels.push((name, category, value));
@@ -259,6 +254,19 @@ impl Encoder {
         let rare = || category.and_then(|_| self.vocabulary.coordinate(attribute, Some(RARE.as_bytes())));
         let coordinate = self.vocabulary.coordinate(attribute, category).or_else(rare)?;
         Some((attribute, coordinate))
+    }
+}
+
+/// What labels are as attributes: the last one, and the mean of numbers or the share of each text.
+fn label_attributes(labels: &PastLabels) -> Vec<Carried> {
+    let last = |category, value| (LABEL_LAST.to_vec(), category, value);
+    match &labels.last {
+        PastLabel::Number(value) => vec![last(None, *value), (LABEL_MEAN.to_vec(), None, labels.mean)],
+        PastLabel::Text(text) => {
+            let share = |(text, share): &(Box<[u8]>, f64)| ([LABEL_MEAN, b".", text].concat(), None, *share);
+            let shares = labels.shares.iter().map(share);
+            std::iter::once(last(Some(text.to_vec()), 1.0)).chain(shares).collect()
+        }
     }
 }
 

@@ -26,7 +26,14 @@ impl Entities {
                 let time = later(labels.time);
                 Box::new(PastLabels { time, ..*labels })
             });
-            renewed.push(Entity { name: entity.name.clone(), values, seen, asked, count: entity.count, labels });
+            renewed.push(Entity {
+                name: entity.name.clone(),
+                values,
+                seen,
+                asked,
+                count: entity.count,
+                labels,
+            });
         }
         renewed
     }

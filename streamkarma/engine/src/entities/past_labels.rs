@@ -2,8 +2,12 @@
 
 use crate::spelled::spelled_number;
 
-/// The mean is that of about so many labels.
+/// Means are those of about so many labels.
 const LONGEST: u32 = 16;
+/// A text of whose share less than this is left is dropped.
+const LEAST_SHARE: f64 = 0.01;
+/// Most shares, each of which was no less than [`LEAST_SHARE`].
+const MOST_SHARES: usize = 100;
 
 /// A label.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,19 +18,6 @@ pub enum PastLabel {
     Text(Box<[u8]>),
 }
 
-/// The labels of an entity so far.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PastLabels {
-    /// The last one.
-    pub last: PastLabel,
-    /// When it came.
-    pub time: f64,
-    /// The mean of those that are numbers.
-    pub mean: f64,
-    /// How many of them it is of.
-    pub count: u32,
-}
-
 impl PastLabel {
     /// A text, or the number that it spells.
     pub fn of_text(text: &[u8]) -> Self {
@@ -34,51 +25,85 @@ impl PastLabel {
     }
 }
 
+/// The labels of an entity so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastLabels {
+    /// The last one.
+    pub last: PastLabel,
+    /// When it came.
+    pub time: f64,
+    /// How many the mean or the shares are of, up to [`LONGEST`].
+    pub count: u32,
+    /// The mean of numbers.
+    pub mean: f64,
+    /// The shares of texts, ascending, the last one among them.
+    pub shares: Vec<(Box<[u8]>, f64)>,
+}
+
 impl PastLabels {
     /// None but this one.
-    pub fn new(last: PastLabel, time: f64) -> Self {
-        let mut labels = Self { last, time, mean: 0.0, count: 0 };
-        labels.count_in();
+    pub fn new(label: PastLabel, time: f64) -> Self {
+        let mut labels = Self { last: label.clone(), time, count: 0, mean: 0.0, shares: Vec::new() };
+        labels.add(label, time);
         labels
     }
 
-    /// Take in another one.
+    /// Take in another one. After a number, a text begins anew, and a number after a text.
     pub fn add(&mut self, label: PastLabel, time: f64) {
+        if std::mem::discriminant(&label) != std::mem::discriminant(&self.last) {
+            (self.count, self.mean) = (0, 0.0);
+            self.shares.clear();
+        }
+        self.count = (self.count + 1).min(LONGEST);
+        let share = 1.0 / f64::from(self.count);
+        match &label {
+            // The difference of two numbers may be more than a number holds.
+            PastLabel::Number(value) => self.mean = self.mean * (1.0 - share) + value * share,
+            PastLabel::Text(text) => self.add_share(text, share),
+        }
         (self.last, self.time) = (label, time);
-        self.count_in();
     }
 
-    fn count_in(&mut self) {
-        if let PastLabel::Number(value) = self.last {
-            self.count = (self.count + 1).min(LONGEST);
-            // The difference of two numbers may be more than a number holds.
-            let share = 1.0 / f64::from(self.count);
-            self.mean = self.mean * (1.0 - share) + value * share;
+    fn add_share(&mut self, text: &[u8], more: f64) {
+        for (_, share) in &mut self.shares {
+            *share *= 1.0 - more;
         }
+        match self.shares.binary_search_by(|(own, _)| (**own).cmp(text)) {
+            Ok(at) => self.shares[at].1 += more,
+            Err(at) => self.shares.insert(at, (text.into(), more)),
+        }
+        self.shares.retain(|(_, share)| *share >= LEAST_SHARE);
     }
 
     /// Whether these are newer than others; of two at once, ones are whatever their order.
     pub fn is_newer(&self, other: &Self) -> bool {
-        let number = |labels: &Self| if let PastLabel::Number(value) = labels.last { value } else { f64::NAN };
         let order = self.time.total_cmp(&other.time).then(self.count.cmp(&other.count));
         let order = order.then(self.mean.total_cmp(&other.mean));
-        let order = order.then(number(self).total_cmp(&number(other)));
-        order.then_with(|| self.text().cmp(other.text())).is_gt()
+        let key = |labels: &Self| match &labels.last {
+            PastLabel::Number(value) => (value.to_bits(), Box::default()),
+            PastLabel::Text(text) => (0, text.clone()),
+        };
+        let shares = |labels: &Self| -> Vec<(Box<[u8]>, u64)> {
+            labels.shares.iter().map(|(text, share)| (text.clone(), share.to_bits())).collect()
+        };
+        order.then_with(|| key(self).cmp(&key(other))).then_with(|| shares(self).cmp(&shares(other))).is_gt()
     }
 
     /// Whether they can be any.
     pub fn is_sound(&self) -> bool {
-        self.time.is_finite() && self.mean.is_finite() && self.count <= LONGEST
-    }
-
-    /// The last one, if it is a text.
-    pub fn text(&self) -> &[u8] {
-        if let PastLabel::Text(text) = &self.last { text } else { &[] }
+        let is_sorted = self.shares.is_sorted_by(|one, other| one.0 < other.0);
+        let are_shares = self.shares.iter().all(|(_, share)| (LEAST_SHARE..=1.0 + 1e-9).contains(share));
+        let is_number = matches!(self.last, PastLabel::Number(_));
+        let few = self.shares.len() <= MOST_SHARES && self.shares.is_empty() == is_number;
+        let counted = (1..=LONGEST).contains(&self.count);
+        self.time.is_finite() && self.mean.is_finite() && counted && is_sorted && are_shares && few
     }
 
     /// The bytes they take.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.text().len()
+        let text = if let PastLabel::Text(text) = &self.last { text.len() } else { 0 };
+        let shares = self.shares.capacity() * size_of::<(Box<[u8]>, f64)>();
+        size_of::<Self>() + text + shares + self.shares.iter().map(|(text, _)| text.len()).sum::<usize>()
     }
 }
 
@@ -86,18 +111,46 @@ impl PastLabels {
 mod tests {
     use super::*;
 
+    fn text(text: &[u8]) -> PastLabel {
+        PastLabel::of_text(text)
+    }
+
     #[test]
     fn the_mean_is_that_of_the_last_few() {
         let mut labels = PastLabels::new(PastLabel::Number(1.0), 1.0);
-        assert_eq!(labels.mean, 1.0);
+        assert_eq!((labels.mean, labels.count), (1.0, 1));
         labels.add(PastLabel::Number(0.0), 2.0);
         assert_eq!((labels.mean, labels.count), (0.5, 2));
-        labels.add(PastLabel::Text((*b"spam").into()), 3.0);
-        assert_eq!((labels.mean, labels.count, labels.text()), (0.5, 2, &b"spam"[..]));
-        for time in 4..100 {
+        for time in 3..100 {
             labels.add(PastLabel::Number(f64::MAX), f64::from(time));
         }
         assert!(labels.mean.is_finite() && labels.mean > 0.9 * f64::MAX && labels.count == LONGEST);
+        assert!(labels.is_sound());
+    }
+
+    #[test]
+    fn shares_are_those_of_the_last_few_texts() {
+        let mut labels = PastLabels::new(text(b"spam"), 1.0);
+        labels.add(text(b"ham"), 2.0);
+        labels.add(text(b"spam"), 3.0);
+        assert_eq!(labels.last, text(b"spam"));
+        let shares: Vec<_> = labels.shares.iter().map(|(text, share)| (&**text, *share)).collect();
+        assert!(shares[0].0 == b"ham" && (shares[0].1 - 1.0 / 3.0).abs() < 1e-12);
+        assert!(shares[1].0 == b"spam" && (shares[1].1 - 2.0 / 3.0).abs() < 1e-12);
+        for n in 0..1000 {
+            labels.add(text(format!("other {n}").as_bytes()), 4.0);
+            assert!(labels.is_sound() && labels.shares.len() <= MOST_SHARES);
+        }
+        assert!(labels.shares.iter().all(|(text, _)| text.starts_with(b"other")));
+    }
+
+    #[test]
+    fn another_kind_begins_anew() {
+        let mut labels = PastLabels::new(text(b"spam"), 1.0);
+        labels.add(text(b"7"), 2.0);
+        assert_eq!(labels, PastLabels::new(PastLabel::Number(7.0), 2.0));
+        labels.add(text(b"spam"), 3.0);
+        assert_eq!(labels, PastLabels::new(text(b"spam"), 3.0));
     }
 
     #[test]
@@ -106,8 +159,8 @@ mod tests {
             PastLabels::new(PastLabel::Number(1.0), 1.0),
             PastLabels::new(PastLabel::Number(1.0), 2.0),
             PastLabels::new(PastLabel::Number(2.0), 1.0),
-            PastLabels::new(PastLabel::Text((*b"a").into()), 1.0),
-            PastLabels::new(PastLabel::Text((*b"b").into()), 1.0),
+            PastLabels::new(text(b"a"), 1.0),
+            PastLabels::new(text(b"b"), 1.0),
         ];
         for (i, one) in all.iter().enumerate() {
             for (j, other) in all.iter().enumerate() {

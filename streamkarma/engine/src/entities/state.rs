@@ -99,33 +99,46 @@ const PLACES: usize = 3;
 /// The labels of entities as arrays.
 #[derive(Default)]
 struct LabelArrays {
-    /// Of each entity: what its last label is, see [`NONE`], and how many its mean is of.
+    /// Of each entity: which of its texts the last label is, see [`NONE`], how many labels its mean is of, and how
+    /// many texts it has.
     sizes: Vec<i64>,
-    /// Of each that had one: the label if it is a number, when it came, and the mean.
+    /// Of each that had a label: the last one if it is a number, when it came, and the mean.
     values: Vec<f64>,
+    /// Of each text its share, and its bytes, of all one after another.
+    shares: Vec<f64>,
+    lengths: Vec<i64>,
     texts: Vec<i32>,
 }
 
-/// An entity had no label, or its last one is a number; of a text it is the number of its bytes.
+/// An entity had no label, or its last one is a number.
 const NONE: i64 = -2;
 const NUMBER: i64 = -1;
 
 impl LabelArrays {
     fn push(&mut self, labels: Option<&PastLabels>) {
-        let Some(labels) = labels else { return self.sizes.extend([NONE, 0]) };
-        let (size, value) = match &labels.last {
+        let Some(labels) = labels else { return self.sizes.extend([NONE, 0, 0]) };
+        let (last, value) = match &labels.last {
             PastLabel::Number(value) => (NUMBER, *value),
-            PastLabel::Text(text) => (text.len() as i64, 0.0),
+            PastLabel::Text(text) => {
+                (labels.shares.iter().position(|(own, _)| own == text).map_or(NONE, |at| at as i64), 0.0)
+            }
         };
-        self.sizes.extend([size, i64::from(labels.count)]);
+        self.sizes.extend([last, i64::from(labels.count), labels.shares.len() as i64]);
         self.values.extend([value, labels.time, labels.mean]);
-        self.texts.extend(labels.text().iter().copied().map(i32::from));
+        for (text, share) in &labels.shares {
+            self.shares.push(*share);
+            self.lengths.push(text.len() as i64);
+            self.texts.extend(text.iter().copied().map(i32::from));
+        }
     }
 
     fn put(self, state: &mut State) {
-        let [sizes, values, texts] = [self.sizes.len() / 2, self.values.len() / 3, self.texts.len()];
-        state.put_i64s("entity_label_sizes", self.sizes, &[sizes, 2]);
+        let [sizes, values] = [self.sizes.len() / 3, self.values.len() / 3];
+        let [shares, texts] = [self.shares.len(), self.texts.len()];
+        state.put_i64s("entity_label_sizes", self.sizes, &[sizes, 3]);
         state.put_f64s("entity_label_values", self.values, &[values, 3]);
+        state.put_f64s("entity_label_shares", self.shares, &[shares]);
+        state.put_i64s("entity_label_lengths", self.lengths, &[shares]);
         state.put_i32s("entity_label_texts", self.texts, &[texts]);
     }
 }
@@ -134,33 +147,44 @@ impl LabelArrays {
 fn restored_labels(state: &State, entities: usize) -> Result<Vec<Option<Box<PastLabels>>>, Refused> {
     let (sizes, sizes_shape) = state.i64s("entity_label_sizes")?;
     let (values, values_shape) = state.f64s("entity_label_values")?;
+    let (shares, _) = state.f64s("entity_label_shares")?;
+    let (lengths, _) = state.i64s("entity_label_lengths")?;
     let (texts, _) = state.i32s("entity_label_texts")?;
-    ensure(sizes_shape == [entities, 2] && values_shape == [values.len() / 3, 3], WRONG)?;
+    ensure(sizes_shape == [entities, 3] && values_shape == [values.len() / 3, 3], WRONG)?;
+    ensure(shares.len() == lengths.len(), WRONG)?;
     let texts: Option<Vec<u8>> = texts.iter().map(|&byte| u8::try_from(byte).ok()).collect();
     let texts = texts.ok_or(WRONG)?;
     let (mut values, mut texts) = (values.as_chunks::<3>().0.iter(), texts.as_slice());
+    let mut shares = shares.iter().zip(lengths);
     let mut labels = Vec::with_capacity(entities);
-    for &[size, count] in sizes.as_chunks::<2>().0 {
-        if size == NONE {
-            ensure(count == 0, WRONG)?;
+    for &[last, count, many] in sizes.as_chunks::<3>().0 {
+        if last == NONE {
+            ensure(count == 0 && many == 0, WRONG)?;
             labels.push(None);
             continue;
         }
         let &[value, time, mean] = values.next().ok_or(WRONG)?;
-        let last = if size == NUMBER {
-            PastLabel::Number(value)
-        } else {
-            let length = usize::try_from(size).map_err(|_| WRONG)?;
+        let mut own: Vec<(Box<[u8]>, f64)> = Vec::new();
+        for _ in 0..many {
+            let (&share, &length) = shares.next().ok_or(WRONG)?;
+            let length = usize::try_from(length).map_err(|_| WRONG)?;
             let (text, others) = texts.split_at_checked(length).ok_or(WRONG)?;
             texts = others;
-            PastLabel::Text(text.into())
+            own.push((text.into(), share));
+        }
+        let last = match usize::try_from(last) {
+            Ok(at) => PastLabel::Text(own.get(at).ok_or(WRONG)?.0.clone()),
+            Err(_) => {
+                ensure(last == NUMBER, WRONG)?;
+                PastLabel::Number(value)
+            }
         };
         let count = u32::try_from(count).map_err(|_| WRONG)?;
-        let known = PastLabels { last, time, mean, count };
+        let known = PastLabels { last, time, count, mean, shares: own };
         ensure(value.is_finite() && known.is_sound(), WRONG)?;
         labels.push(Some(Box::new(known)));
     }
-    ensure(values.next().is_none() && texts.is_empty(), WRONG)?;
+    ensure(values.next().is_none() && shares.next().is_none() && texts.is_empty(), WRONG)?;
     Ok(labels)
 }
 

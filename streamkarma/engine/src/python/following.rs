@@ -10,7 +10,7 @@ use crate::encoder::{Carried, Following};
 use crate::entities::{Carry, PastLabel, Rules};
 
 /// The arrays of a state.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 11] = [
     "entity_names",
     "entity_sizes",
     "entity_seen",
@@ -19,6 +19,8 @@ const NAMES: [&str; 9] = [
     "entity_clock",
     "entity_label_sizes",
     "entity_label_values",
+    "entity_label_shares",
+    "entity_label_lengths",
     "entity_label_texts",
 ];
 
