@@ -49,7 +49,7 @@ def carried(
         ages = {name: max(0.0, now - then) for name, (_, then) in last.items()}
         said = {name: value for name, (value, _) in last.items() if ages[name] <= longest}
         known = past.setdefault(device, [])
-        is_carried = known and now - known[-1][1] <= longest and carry != "off"
+        is_carried = known and now - known[-1][1] <= longest
         had = labels_of([label for label, _ in known]) if is_carried else {}
         if "device" in own:
             last.update((name, (value, now)) for name, value in own.items() if name != "device")

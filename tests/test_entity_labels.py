@@ -106,15 +106,15 @@ def test_an_event_never_has_its_own_label() -> None:
 
 def test_they_can_be_left_out() -> None:
     pairs = shops([True, False])
-    models = [
-        ExplicitKARMAClassifier(entity="shop", **more) for more in ({"carry_labels": False}, {"carry": "off"})
-    ]
+    without = ExplicitKARMAClassifier(entity="shop", carry_labels=False)
+    alone = ExplicitKARMAClassifier(entity="shop", carry="off")
     for x, y in pairs:
-        for model in models:
-            model.learn_one(x, y)
-    for model in models:
-        assert carried(model, {"shop": "s1"}) == {}
-        assert set(model.vocabulary.attributes) == {"shop", "x"}
+        without.learn_one(x, y)
+        alone.learn_one(x, y)
+    assert carried(without, {"shop": "s1"}) == {}
+    assert set(without.vocabulary.attributes) == {"shop", "x"}
+    assert alone.vocabulary.carried() == {}
+    assert set(carried(alone, {"shop": "s1"})) == {"label.last", "label.mean"}
 
 
 def test_they_age_like_values() -> None:

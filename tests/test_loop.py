@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -66,11 +68,19 @@ def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]
 FIELDS = Fields(id="id", weight="w", ignore=("skip",))
 
 
-def fed(lines: list[bytes], cuts: list[int], printed: bool = True, way: str = "", **options: Any) -> Any:
+def fed(
+    lines: list[bytes],
+    cuts: list[int],
+    printed: bool = True,
+    way: str = "",
+    goes_on: bool = True,
+    **options: Any,
+) -> Any:
     """Rows, what was set aside, counters and the model's state, after the lines in pieces.
 
     By way of ``dicts`` every line is made a dict first, as those are whose labels come later; what is said of
-    a bad one may then differ. With the reader ``beside``, it is in a thread of its own.
+    a bad one may then differ. With the reader ``beside``, it is in a thread of its own. Unless it
+    ``goes_on``, the loop stops wherever it asks whether to, and is then called again.
     """
     task_model = TaskModel("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
     loop = kept(task_model, printed, FIELDS)
@@ -83,11 +93,20 @@ def fed(lines: list[bytes], cuts: list[int], printed: bool = True, way: str = ""
     ends = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
     pieces = [records_of(lines[begin:end], begin + 1) for begin, end in pairwise(ends)]
     for piece in pieces:
-        loop.loop.feed(piece)
+        at = 0
+        while at < len(piece):
+            at = loop.loop.feed(piece, at, goes_on=lambda: goes_on)
     header, arrays = task_model.model.state()
     state = (header, task_model.state(), {name: array.tobytes() for name, array in arrays.items()})
     dead = [{**letter, "error": ""} if way == "dicts" else letter for letter in loop.dead]
     return loop.rows, dead, loop.loop.counters, state
+
+
+@contextmanager
+def small_parts(events: int) -> Iterator[None]:
+    """The reader reads so many events at a time."""
+    with patch.multiple("streamkarma.runtime.reading", _PART=events, _PART_AHEAD=events):
+        yield
 
 
 def without_reasons(outcome: Any) -> Any:
@@ -108,8 +127,10 @@ def test_how_lines_are_cut_never_shows(
     assert fed(lines, cuts, scale=scale) == whole
     assert fed(lines, list(range(200)), scale=scale) == whole
     assert fed(lines, cuts, way="dicts", scale=scale) == without_reasons(whole)
-    with patch("streamkarma.runtime.reading._PART", 3):
+    with small_parts(3):
         assert fed(lines, cuts, way="beside", scale=scale) == whole
+        assert fed(lines, cuts, way="beside", goes_on=False, scale=scale) == whole
+        assert fed(lines, cuts, goes_on=False, scale=scale) == whole
     assert fed(lines, cuts, printed=False, scale=scale)[1:] == whole[1:]
 
 
@@ -129,7 +150,7 @@ def test_long_and_mostly_plain(seed: int) -> None:
     for cuts in ([1, 2, 300], rng.sample(range(600), 40), list(range(600))):
         assert fed(lines, cuts) == whole
         assert fed(lines, cuts, way="dicts") == without_reasons(whole)
-        with patch("streamkarma.runtime.reading._PART", 30):
+        with small_parts(30):
             assert fed(lines, cuts, way="beside") == whole
         assert fed(lines, cuts, printed=False)[1:] == whole[1:]
 
@@ -154,3 +175,19 @@ def test_a_newline_inside_of_a_record_does_not_make_two_of_it() -> None:
     loop.loop.feed(Records(odd, len(odd), lambda i: {"offset": 100 + i}))
     assert [row["target"] for row in loop.rows[100:]] == [1, 0, 1]
     assert [letter["offset"] for letter in loop.dead] == [100]
+
+
+@pytest.mark.parametrize(("way", "parts"), [("", 1), ("beside", 2)])
+def test_it_asks_after_each_part_whether_to_go_on(way: str, parts: int) -> None:
+    lines = [b'{"a": %d, "y": %d}' % (n, n % 2) for n in range(100)]
+    loop = kept(TaskModel("binary", {}, None, lambda _: None, "karma"))
+    if way == "beside":
+        loop.loop._reading = Reading(
+            loop.loop.task_model, Fields().roles() or {}, True, True, strict=False, read_ahead=True
+        )
+    loop.feed(lines[:2])  # of which the classes are known
+    with small_parts(10):
+        asked = iter([True] * (parts - 1))
+        # What was read ahead is learned, too.
+        assert loop.loop.feed(records_of(lines), goes_on=lambda: next(asked, False)) == 10 * parts
+    assert len(loop.rows) == 2 + 10 * parts

@@ -92,13 +92,18 @@ class Reading:
         read = self.read(records, at, min(size, most))
         while True:
             most -= len(read.batch.labels)
-            ends = read.unknown is not None or (self._strict and read.rejected) or not goes_on()
+            ends = read.unknown is not None or (self._strict and read.rejected)
             if ends or most <= 0 or read.end == len(records) or read.end in records.refused:
                 yield read
                 return
             if self._thread is None:
                 yield read
+                if not goes_on():
+                    return
                 read = self.read(records, read.end, min(size, most))
+            elif not goes_on():
+                yield read
+                return
             else:
                 later = self._thread.submit(self.read, records, read.end, min(size, most))
                 try:

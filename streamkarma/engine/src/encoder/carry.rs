@@ -208,7 +208,7 @@ impl Encoder {
     /// names.
     fn carry_labels(&mut self, following: &mut Following) {
         let Following { rules, entities, .. } = &*following;
-        let known = following.place.filter(|_| rules.labels && rules.carry != Carry::Off);
+        let known = following.place.filter(|_| rules.labels);
         let Some(labels) = known.and_then(|at| entities.labels_at(at)) else { return };
         if (following.now() - labels.time).clamp(0.0, f64::MAX) > rules.longest {
             return;
