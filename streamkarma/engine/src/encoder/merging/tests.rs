@@ -191,6 +191,7 @@ fn of_entities_the_newest_values_stay() {
         is_attribute: false,
         time: None,
         carry: Carry::Fill,
+        labels: true,
         longest: f64::INFINITY,
         most: 3,
     };

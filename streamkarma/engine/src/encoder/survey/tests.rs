@@ -209,6 +209,7 @@ fn of_entities_nothing_is_remembered_that_may_be_yet_to_come() {
         is_attribute: true,
         time: None,
         carry: Carry::Fill,
+        labels: true,
         longest: f64::INFINITY,
         most: 50,
     };
