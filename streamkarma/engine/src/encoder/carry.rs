@@ -65,7 +65,7 @@ impl Encoder {
         let Some(following) = &self.following else { return Vec::new() };
         let each = following.carried.iter();
         let values = each.flat_map(|(each, age)| self.as_attributes(following.rules.carry, each, *age));
-        values.chain(following.labels.iter().cloned()).collect()
+        values.chain(following.labels.iter().flat_map(label_attributes)).collect()
     }
 
     /// As attributes of an event.
@@ -210,15 +210,22 @@ impl Encoder {
         let Following { rules, entities, .. } = &*following;
         let known = following.place.filter(|_| rules.labels);
         let Some(labels) = known.and_then(|at| entities.labels_at(at)) else { return };
-        if (following.now() - labels.time).clamp(0.0, f64::MAX) > rules.longest {
+        let age = (following.now() - labels.time).clamp(0.0, f64::MAX);
+        if age > rules.longest || [LABEL_LAST, LABEL_MEAN].iter().any(|name| self.has(Name::Text(name))) {
             return;
         }
-        for (name, category, value) in label_attributes(labels) {
-            if !self.has(Name::Text(&name)) {
-                self.observe(Name::Text(&name), category.as_deref(), value);
-                following.labels.push((name, category, value));
+        match &labels.last {
+            PastLabel::Number(value) => {
+                self.observe(Name::Text(LABEL_LAST), None, *value);
+                self.observe(Name::Text(LABEL_MEAN), None, labels.mean);
+            }
+            PastLabel::Text(_) => {
+                for (name, category, value) in label_attributes(labels) {
+                    self.observe(Name::Text(&name), category.as_deref(), value);
+                }
             }
         }
+        following.labels = Some(labels.clone());
     }
 
     /// Remember what the event said itself, now that all of it has a place that is to have one.

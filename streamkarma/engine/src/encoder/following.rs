@@ -1,7 +1,7 @@
 //! Whose the event in hand is, when it happened, and what entities said before.
 
-use super::{Carried, New};
-use crate::entities::{Entities, PastLabel, Remembered, Rules};
+use super::New;
+use crate::entities::{Entities, PastLabel, PastLabels, Remembered, Rules};
 use crate::json::EXACT;
 use crate::spelled::{name_of, spelled_number};
 use crate::state::{Refused, State, ensure};
@@ -38,7 +38,7 @@ pub struct Following {
     pub(super) new: Vec<New>,
     /// What was carried into it, with its age, and what of its labels.
     pub(super) carried: Vec<(Remembered, f64)>,
-    pub(super) labels: Vec<Carried>,
+    pub(super) labels: Option<PastLabels>,
     /// Whether it is the one that was remembered last.
     pub(super) is_remembered: bool,
 }
@@ -64,7 +64,7 @@ impl Following {
             own: Vec::new(),
             new: Vec::new(),
             carried: Vec::new(),
-            labels: Vec::new(),
+            labels: None,
             is_remembered: false,
         }
     }
@@ -114,7 +114,7 @@ impl Following {
     pub(super) fn begin(&mut self) {
         (self.entity, self.time) = (None, None);
         (self.has_no_time, self.lacks_digits, self.is_remembered) = (false, false, false);
-        self.labels.clear();
+        self.labels = None;
         self.own.clear();
         self.new.clear();
         self.carried.clear();

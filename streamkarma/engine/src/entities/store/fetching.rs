@@ -30,6 +30,7 @@ impl Entities {
             for value in self.entities[at].values.iter().step_by(VALUES_IN_A_LINE) {
                 black_box(value.time);
             }
+            black_box(self.entities[at].labels.as_ref().map(|labels| labels.time));
             let Links { newer, older } = self.links[at];
             black_box([newer, older].map(|at| self.links.get(at as usize).copied()));
         }
