@@ -139,7 +139,7 @@ class Session:
     def refresh(self) -> None:
         """Take over changes made by other processes, if the run follows any; called between blocks."""
 
-    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool]) -> int:
+    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool] = lambda: True) -> int:
         """Predict and learn records of a block; see ``Loop.feed``."""
         return self.loop.feed(block.records, at, most, goes_on)
 

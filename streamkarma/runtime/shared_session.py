@@ -78,7 +78,7 @@ class SharedSession(Session):
         self._due = float("-inf")
         return chosen
 
-    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool]) -> int:
+    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool] = lambda: True) -> int:
         """Predict records with the merged model, which then learns them, as does the model of their part."""
         assert block.part is not None
         own = self._parts[block.part].loop

@@ -23,7 +23,7 @@ from streamkarma.connectors.kafka.replay import replay
 from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
 from streamkarma.connectors.kafka.start_offsets import start
 from streamkarma.connectors.records import Records
-from streamkarma.errors import FencedError, RunError
+from streamkarma.errors import FencedError, RunError, UsageError
 
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
@@ -84,6 +84,10 @@ class TopicReader(Reader):
                 with self._aborting():
                     yield
             self._resign()
+        except UsageError:
+            # With these options it will not come back.
+            self._resign()
+            raise
         except errors.KafkaError as error:
             raise translate_error(error) from error
         finally:
