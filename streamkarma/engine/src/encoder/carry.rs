@@ -208,8 +208,7 @@ impl Encoder {
     /// names.
     fn carry_labels(&mut self, following: &mut Following) {
         let Following { rules, entities, .. } = &*following;
-        let known = following.place.filter(|_| rules.labels);
-        let Some(labels) = known.and_then(|at| entities.labels_at(at)) else { return };
+        let Some(labels) = following.place.and_then(|at| entities.labels_at(at)) else { return };
         let age = (following.now() - labels.time).clamp(0.0, f64::MAX);
         if age > rules.longest || [LABEL_LAST, LABEL_MEAN].iter().any(|name| self.has(Name::Text(name))) {
             return;

@@ -134,7 +134,7 @@ impl Following {
             Some(_) => self.time.unwrap_or(self.latest),
             None => self.clock as f64,
         };
-        if self.is_remembered {
+        if self.is_remembered && self.rules.labels {
             self.entities.add_label(label, time);
         }
     }
@@ -142,7 +142,9 @@ impl Following {
     /// Remember a label that came late, of some event of an entity.
     pub fn add_late_label(&mut self, entity: &[u8], label: PastLabel) {
         let time = if self.rules.time.is_some() { self.latest } else { self.clock as f64 };
-        self.entities.add_label_of(entity, label, time);
+        if self.rules.labels {
+            self.entities.add_label_of(entity, label, time);
+        }
     }
 
     pub(super) fn advance(&mut self, now: f64) {

@@ -53,7 +53,7 @@ pub struct Rules {
     pub time: Option<Box<[u8]>>,
     /// See [`Carry`].
     pub carry: Carry,
-    /// Whether the labels that an entity had are carried as well.
+    /// Whether the labels that an entity had are remembered and carried as well.
     pub labels: bool,
     /// Values that are older, in seconds or events, count as missing.
     pub longest: f64,
