@@ -40,8 +40,8 @@ impl Entities {
 
     /// Take in what parts remember that went on from here.
     ///
-    /// Of each attribute of an entity the newest value stays, and the newest labels. If there are too many, those leave that were not seen
-    /// for the longest time.
+    /// Of each attribute of an entity the newest value stays, and the newest labels. If there are too many entities,
+    /// those leave that were not seen for the longest time.
     pub fn merge(&mut self, parts: &[Self]) {
         let mut all: BTreeMap<&[u8], Entity> = BTreeMap::new();
         let before: BTreeMap<&[u8], u64> =

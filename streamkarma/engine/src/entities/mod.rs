@@ -1,8 +1,8 @@
 //! What entities said before: a device, a patient, a customer, each with the last value of every attribute.
 //!
 //! A message often has only what has just changed; the rest is what its entity said last. Of each entity are
-//! kept its last values and when they came, its labels, how often it came and when it was there last. When there are too
-//! many entities, or they have too many values, those that were not seen for the longest time leave.
+//! kept its last values and when they came, its labels, how often it came and when it was there last. When there
+//! are too many entities, or they have too many values, those that were not seen for the longest time leave.
 
 mod label;
 mod merging;
