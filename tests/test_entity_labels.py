@@ -19,6 +19,7 @@ from streamkarma import (
     merge,
     save,
 )
+from streamkarma.estimators.outcomes import read_whole, whole
 from tests.conftest import Program
 
 Pair = tuple[dict[str, Any], Any]
@@ -231,3 +232,107 @@ def test_a_label_of_several_events_counts_once(streamkarma: Program, tmp_path: P
     streamkarma("learn", "--entity", "stay", "--pending", "99", "--learner", "explicit", "--model", "m",
                 records=records)  # fmt: skip
     assert carried(load(tmp_path / "m"), {"stay": "p"}) == {"label.last": 0.0, "label.mean": 0.5}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["NA", "none"],
+        ["2024-01-01", "2024-02-01"],
+        ["", "a"],
+        ["3", "a"],
+        ["1", "2"],
+        ["a b c d e f g h " * 3, "x"],
+    ],
+    ids=["nothing", "times", "empty", "some spelled", "spelled", "prose"],
+)
+def test_whatever_they_spell_strings_are_labels(labels: list[str]) -> None:
+    plain, odd = (KARMAMixtureClassifier(entity="shop") for _ in range(2))
+    for (x, y), (_, other) in zip(shops(["p", "q"]), shops(labels), strict=True):
+        plain.learn_one(x, y)
+        odd.learn_one(x, other)
+    event = {"shop": "s1", "x": 0.5}
+    assert odd.decision_one(event) == pytest.approx(
+        plain.decision_one(event) * (-1) ** (labels != sorted(labels))
+    )
+    known = carried(odd, event)
+    assert set(known) == {"label.last"} | {f"label.mean.{label}" for label in labels}
+    # An event that is read again with what was carried is the same.
+    again = read_whole(odd, [whole(odd, event)])
+    for one, other in zip(again.arrays(), odd.read([event], [False]).arrays(), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_numbers_that_look_like_times_are_labels_too() -> None:
+    model = ExplicitKARMARegressor(entity="shop", kinds={"label.last": "category"})
+    for n in range(20):
+        model.learn_one({"shop": "a", "x": float(n)}, 1.7e9 + n)
+    model.predict_one({"shop": "a", "x": 1.0})
+    again = read_whole(model, [whole(model, {"shop": "a", "x": 1.0})])
+    for one, other in zip(
+        again.arrays(), model.read([{"shop": "a", "x": 1.0}], [False]).arrays(), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
+def test_many_different_strings_have_no_shares() -> None:
+    model = ExplicitKARMAClassifier(entity="shop")
+    for n in range(3000):
+        model.learn_one({"shop": f"s{n % 7}", "x": 1.0}, f"class {n % 50}")
+    assert set(carried(model, {"shop": "s1"})) == {"label.last"}
+    assert sum(name.startswith("label.mean.") for name in model.vocabulary.attributes) < 40
+
+
+def test_the_names_of_shares_may_be_those_of_attributes() -> None:
+    model = ExplicitKARMAClassifier(entity="shop", carry="off")
+    for n in range(50):
+        model.learn_one({"shop": "a", "label.mean.spam": 7.0}, ["spam", "ham"][n % 2])
+    assert carried(model, {"shop": "a", "label.mean.spam": 7.0}) == {}
+    place = model.vocabulary.attributes.index("label.mean.spam")
+    assert model.vocabulary.tallies()[1 + place, 0] == 50
+
+
+def test_the_last_value_of_an_attribute_called_label_gives_way() -> None:
+    model = ExplicitKARMAClassifier(entity="shop", carry="last")
+    for n in range(20):
+        model.learn_one({"shop": "a", "label": 5.0}, n % 2 == 0)
+    model.predict_one({"shop": "a", "x": 1.0})
+    again = model.read([{"shop": "a", "x": 1.0}], [False])
+    assert len(again.arrays()[1]) == len(set(again.arrays()[2].tolist()))
+    assert carried(model, {"shop": "a"})["label.last"] == 0.0
+
+
+def test_of_labels_whose_times_go_backwards_the_latest_time_counts() -> None:
+    model = ExplicitKARMAClassifier(entity="shop", time="at", carry_for=50.0)
+    model.learn_one({"shop": "a", "at": 100.0, "x": 1.0}, True)
+    model.learn_one({"shop": "a", "at": 40.0, "x": 1.0}, False)
+    assert carried(model, {"shop": "a", "at": 100.0}) == {"label.last": 0.0, "label.mean": 0.5}
+
+
+def test_attributes_of_these_names_are_asked_for_where_nothing_is_carried() -> None:
+    model = KARMAMixtureClassifier(entity="shop", carry_labels=False)
+    for n in range(60):
+        model.learn_one({"shop": f"s{n % 3}", "label.last": float(n % 2), "z": float(n % 5)}, n % 2)
+    assert "label.last" in model.explain_one({"shop": "new"}).missing
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_label_of_weight_0_is_not_remembered(streamkarma: Program, tmp_path: Path, late: bool) -> None:
+    records: list[dict[str, Any]] = [{"id": 1, "shop": "a", "x": 1.0, "y": 1}, {"id": 2, "shop": "b", "y": 0}]
+    last = {"id": 3, "shop": "a", "x": 1.0, "w": 0}
+    records += [last, {"id": 3, "y": 0}] if late else [{**last, "y": 0}]
+    options = ["--entity", "shop", "--id", "id", "--pending", "9", "--weight", "w", "--learner", "explicit"]
+    rows(streamkarma("learn", *options, "--model", "m", records=records))
+    assert carried(load(tmp_path / "m"), {"shop": "a"}) == {"label.last": 1.0, "label.mean": 1.0}
+
+
+def test_late_labels_teach_what_was_predicted(streamkarma: Program) -> None:
+    def losses(labels: list[str], *options: str) -> list[float]:
+        records: list[dict[str, Any]] = []
+        for n, (x, y) in enumerate(shops(labels, 300)):
+            records += [{**x, "id": n}, {"id": n, "y": y}]
+        options = ("--entity", "shop", "--id", "id", "--pending", "9", "--unlabelled", "ignore", *options)
+        done = streamkarma("learn", "--learner", "explicit", *options, records=records)
+        return [row["loss"] for row in done.rows if "loss" in row][5:]
+
+    assert losses(["NA", "none"]) == losses(["p", "q"])

@@ -105,7 +105,8 @@ def fed(
 @contextmanager
 def small_parts(events: int) -> Iterator[None]:
     """The reader reads so many events at a time."""
-    with patch.multiple("streamkarma.runtime.reading", _PART=events, _PART_AHEAD=events):
+    sizes = dict.fromkeys(("_PART", "_LEAST_AHEAD", "_MOST_AHEAD"), events)
+    with patch.multiple("streamkarma.runtime.reading", **sizes):
         yield
 
 

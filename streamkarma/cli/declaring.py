@@ -50,7 +50,7 @@ def _default_text(declared: Parameter) -> str:
         return declared.default_text
     single = (default for learner, default in declared.defaults.items() if learner != "auto")
     values = [each for each in (*single, declared.default) if each is not None]
-    return " and ".join(dict.fromkeys(_in_words(declared.name, each) for each in values))
+    return " and ".join(dict.fromkeys(_in_words(declared.option, each) for each in values))
 
 
 def _in_words(name: str, value: Any) -> str:

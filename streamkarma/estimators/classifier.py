@@ -106,8 +106,8 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
         remembered.
     carry_labels
         Whether an event has the last label of its entity as the attribute ``label.last``, and the mean of
-        its last labels, some 16, as ``label.mean``. Booleans are 1 and 0; of strings there is the share of
-        each instead, as ``label.mean.LABEL``.
+        its last labels, about 16, as ``label.mean``. Booleans are 1 and 0; of strings there is the share of
+        each instead, as ``label.mean.LABEL``, as long as there are at most 16 different ones.
     carry_for
         Remembered values and labels count up to this age, in seconds, or in events without ``time``; None for
         any.

@@ -158,7 +158,8 @@ def _carried(model: KARMABase) -> set[str]:
     if model.entity is None:
         return set()
     attributes = model.vocabulary.attributes
-    of_labels = {name for name in attributes if f"{name}.".startswith(("label.last.", "label.mean."))}
+    labels = ("label.last.", "label.mean.") if model.carry_labels else ()
+    of_labels = {name for name in attributes if f"{name}.".startswith(labels)}
     names = attributes if model.carry == "last" else []
     return of_labels.union(f"{name}.{what}" for name in names for what in ("last", "age"))
 

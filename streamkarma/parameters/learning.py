@@ -285,7 +285,7 @@ _FOLLOWING = (
         "carry_for",
         Number(STRENGTH.least, LONGEST),
         None,
-        "With --entity: forget values older than this, in seconds with --time, else in events.",
+        "With --entity: forget values and labels older than this, in seconds with --time, else in events.",
         default_text="any age",
         metavar="S",
         needs="entity",

@@ -155,7 +155,7 @@ class Gatherer:
             # The label may have started another learner, which has not seen the event.
             event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
-            self._remember(event.entity, label)
+            self._remember(event.entity, label, event.weight)
             pending.settle(key)
         elif entity is not None and taken.id is None and self._is_label(record, at):
             self._settle_entity(entity, given, taken, at)
@@ -180,18 +180,20 @@ class Gatherer:
             pending.unmatched += 1
             return
         begin, share = len(self.buffer.labels), 1.0 / len(keys) if self._shares else 1.0
+        weight = 0.0
         for key in keys:
             event = pending.event_of(key)
             assert event is not None
+            weight += event.weight
             taken = taken._replace(id=id_of(key), weight=share * event.weight)
             self._add(event.record, given, label, taken, at, event)
             pending.settle(key)
-        self._remember(entity, label)
+        self._remember(entity, label, weight)
         self.buffer.groups.append(range(begin, len(self.buffer.labels)))
 
-    def _remember(self, entity: str | None, label: Label | None) -> None:
-        """Have an entity remember a late label, which counts once, whatever the weight of its events."""
-        if entity is not None and self._learns:
+    def _remember(self, entity: str | None, label: Label | None, weight: float) -> None:
+        """Have an entity remember a late label, once, if events of this total weight are learned with it."""
+        if entity is not None and self._learns and weight > 0.0:
             self._task_model.model.vocabulary.add_late_label(entity, label)
 
     def _add(

@@ -285,7 +285,7 @@ fn past_label(value: &Value) -> Option<PastLabel> {
     match value {
         Value::Boolean(truth) => Some(PastLabel::Number(f64::from(u8::from(*truth)))),
         Value::Number(number) => Some(PastLabel::Number(number.value)),
-        Value::Text(text) => Some(PastLabel::of_text(text.as_bytes())),
+        Value::Text(text) => Some(PastLabel::Text(text.as_bytes().into())),
         Value::Null | Value::Nested(_) => None,
     }
 }

@@ -108,6 +108,10 @@ impl Encoder {
                 }
             }
             following.entity = Some(name);
+            if following.rules.carry == Carry::Last {
+                // Of an attribute called label, the last value would have the same name.
+                self.carry_labels(&mut following);
+            }
             for (each, age) in &following.carried {
                 match following.rules.carry {
                     Carry::Off => {}
@@ -115,7 +119,9 @@ impl Encoder {
                     Carry::Last => self.put_beside(each, *age),
                 }
             }
-            self.carry_labels(&mut following);
+            if following.rules.carry != Carry::Last {
+                self.carry_labels(&mut following);
+            }
         }
         self.following = Some(following);
     }
@@ -205,7 +211,7 @@ impl Encoder {
     }
 
     /// Have the labels that its entity had observed as attributes of their own, unless the event has some of these
-    /// names.
+    /// names. Where there are many different texts, shares would be as many attributes, and are left out.
     fn carry_labels(&mut self, following: &mut Following) {
         let Following { rules, entities, .. } = &*following;
         let Some(labels) = following.place.and_then(|at| entities.labels_at(at)) else { return };
@@ -219,12 +225,29 @@ impl Encoder {
                 self.observe(Name::Text(LABEL_MEAN), None, labels.mean);
             }
             PastLabel::Text(_) => {
-                for (name, category, value) in label_attributes(labels) {
+                let mut labels = labels.clone();
+                let known = self.vocabulary.find(Name::Text(LABEL_LAST));
+                if known.is_some_and(|last| self.vocabulary.category_count(last) > MOST_TEXTS) {
+                    labels.shares.clear();
+                }
+                let attributes = label_attributes(&labels);
+                if attributes.iter().any(|(name, ..)| self.has(Name::Text(name))) {
+                    return;
+                }
+                for (name, category, value) in attributes {
                     self.observe(Name::Text(&name), category.as_deref(), value);
                 }
+                following.labels = Some(labels);
+                return;
             }
         }
         following.labels = Some(labels.clone());
+    }
+
+    /// Whether a name is that of a label in an event that is whole, where it is what it was when it was carried.
+    pub(super) fn is_past_label(&self, name: Name) -> bool {
+        self.following.as_ref().is_some_and(|following| following.pauses && following.rules.labels)
+            && (*name.text() == *LABEL_LAST || name.text().starts_with(LABEL_MEAN))
     }
 
     /// Remember what the event said itself, now that all of it has a place that is to have one.
@@ -286,3 +309,5 @@ const AGE: &[u8] = b".age";
 /// The names of the last label of an entity, and of the mean of its last ones.
 const LABEL_LAST: &[u8] = b"label.last";
 const LABEL_MEAN: &[u8] = b"label.mean";
+/// With more different texts than this among the last labels of entities, their shares are not carried.
+const MOST_TEXTS: usize = 16;

@@ -11,6 +11,9 @@ impl Encoder {
         if value.is_nan() {
             return self.missing(name);
         }
+        if self.is_past_label(name) {
+            return self.observe(name, None, value);
+        }
         let is_sentinel = |value| self.rules.is_given(name.text(), value);
         if let Some(following) = &mut self.following
             && following.take_number(name.text(), value, is_sentinel)
@@ -59,6 +62,9 @@ impl Encoder {
     /// The attribute of that name holds a text: nothing if it says so, a time or a number if it is one, words,
     /// or else a category.
     pub fn text(&mut self, name: Name, text: &[u8]) {
+        if self.is_past_label(name) {
+            return self.observe(name, Some(text), 1.0);
+        }
         if self.rules.is_nothing(text) {
             self.count(name, Unclean::Nothing);
             return self.missing(name);

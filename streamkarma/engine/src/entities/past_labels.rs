@@ -1,7 +1,5 @@
 //! What labels an entity's events had.
 
-use crate::spelled::spelled_number;
-
 /// Means are those of about so many labels.
 const LONGEST: u32 = 16;
 /// A text of whose share less than this is left is dropped.
@@ -18,19 +16,12 @@ pub enum PastLabel {
     Text(Box<[u8]>),
 }
 
-impl PastLabel {
-    /// A text, or the number that it spells.
-    pub fn of_text(text: &[u8]) -> Self {
-        spelled_number(text).map_or_else(|| Self::Text(text.into()), Self::Number)
-    }
-}
-
 /// The labels of an entity so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastLabels {
     /// The last one.
     pub last: PastLabel,
-    /// When it came.
+    /// When the latest came.
     pub time: f64,
     /// How many the mean or the shares are of, up to [`LONGEST`].
     pub count: u32,
@@ -61,7 +52,7 @@ impl PastLabels {
             PastLabel::Number(value) => self.mean = self.mean * (1.0 - share) + value * share,
             PastLabel::Text(text) => self.add_share(text, share),
         }
-        (self.last, self.time) = (label, time);
+        (self.last, self.time) = (label, self.time.max(time));
     }
 
     fn add_share(&mut self, text: &[u8], more: f64) {
@@ -112,7 +103,7 @@ mod tests {
     use super::*;
 
     fn text(text: &[u8]) -> PastLabel {
-        PastLabel::of_text(text)
+        PastLabel::Text(text.into())
     }
 
     #[test]
@@ -147,7 +138,7 @@ mod tests {
     #[test]
     fn another_kind_begins_anew() {
         let mut labels = PastLabels::new(text(b"spam"), 1.0);
-        labels.add(text(b"7"), 2.0);
+        labels.add(PastLabel::Number(7.0), 2.0);
         assert_eq!(labels, PastLabels::new(PastLabel::Number(7.0), 2.0));
         labels.add(text(b"spam"), 3.0);
         assert_eq!(labels, PastLabels::new(text(b"spam"), 3.0));

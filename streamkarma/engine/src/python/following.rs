@@ -49,7 +49,7 @@ pub fn given_following(rules: &Rules) -> GivenFollowing {
 /// A label as it is remembered; None for none, and for a number that is too large.
 pub fn past_label(label: &Bound<'_, PyAny>) -> PyResult<Option<PastLabel>> {
     if let Ok(text) = label.cast::<PyString>() {
-        return Ok(Some(PastLabel::of_text(&bytes_of(text)?)));
+        return Ok(Some(PastLabel::Text(bytes_of(text)?.into())));
     }
     let number = label.extract::<f64>().ok().filter(|number| number.is_finite());
     Ok(number.map(PastLabel::Number))
