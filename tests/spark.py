@@ -5,19 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.broker import jars
-from tests.jvm import BRIEF, Archive
+from tests.jvm import BRIEF
 
 HERE = Path(__file__).parent
 MASTER = "local-cluster[2,1,1024]"
@@ -34,21 +31,6 @@ _SETTINGS = {
     "spark.task.maxFailures": "4",
     "spark.network.timeout": "120s",
 }
-#: A job like those of the tests, for the archive of classes; Java exits with it.
-_JOB = """
-import sys
-import pyspark
-from pyspark.sql import SparkSession
-conf = pyspark.SparkConf().setMaster("local[1]").set("spark.log.level", "OFF")
-conf.set("spark.driver.extraJavaOptions", sys.argv[1])
-spark = SparkSession.builder.config(conf=conf).getOrCreate()
-spark.range(0, 10, 1, 2).mapInArrow(lambda batches: batches, "id bigint").collect()
-gateway = spark.sparkContext._gateway
-spark.stop()
-gateway.shutdown()
-gateway.proc.stdin.close()
-gateway.proc.wait()
-"""
 
 
 def check_spark() -> None:
@@ -65,19 +47,10 @@ def check_spark() -> None:
         pytest.skip(f"no Spark to test with: {problem}", allow_module_level=True)
 
 
-@cache
 def settings() -> dict[str, str]:
     """Settings for a fast start that keep Spark on this machine."""
-    import pyspark
-
-    archive = Archive("test-spark", f"{pyspark.__file__} {pyspark.__version__}")
-    if not archive.used:
-        options = " ".join([*BRIEF, *archive.made])
-        # Without the archive Spark only starts more slowly.
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run([sys.executable, "-c", _JOB, options], check=True, capture_output=True, timeout=60)
-            archive.keep()
-    options = " ".join([*BRIEF, *archive.used])
+    # No archive of classes, as brokers have one: it takes longer to create than a run of the tests saves.
+    options = " ".join(BRIEF)
     return {"spark.driver.extraJavaOptions": options, "spark.executor.extraJavaOptions": options, **_SETTINGS}
 
 

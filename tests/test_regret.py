@@ -242,7 +242,7 @@ class TestHindsight:
     def test_many_classes_are_calibrated_by_a_slope_and_an_intercept_each(self) -> None:
         rng = np.random.default_rng(6)
         X, y = rng.standard_normal((400, 2)), np.arange(400) % 20.0
-        for name in ("trees", "knn", "karma-batch"):
+        for name in ("trees", "knn"):
             row = evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")
             # There is nothing to know, and with a matrix for a map 20 classes cost far more than that.
             assert row["held_out_loss"] < 400 * np.log(20) * 1.15

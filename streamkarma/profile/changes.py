@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from river.drift import ADWIN
 
-#: How sure ADWIN is, and after how many values it looks each time.
-_DELTA, _CLOCK = 1e-4, 8
-#: Values that are looked at one by one, and how many at once then.
-_SINGLY, _GROUP = 4096, 8
+from streamkarma._engine import Adwin
+
+#: How sure ADWIN is, and how many values it takes in together.
+_DELTA, _GROUP = 1e-4, 8
 #: Values among which a change is looked for; one that is found later is taken to begin with the oldest.
 _RECENT = 4096
-#: Values that were all the same are given to ADWIN only this often.
+#: Of values that were all the same, ADWIN is told of no more than this.
 _CONSTANT = 512
 
 Bits = NDArray[np.uint8]
@@ -56,12 +55,14 @@ class ChangeFinder:
     """
 
     def __init__(self, zeros: int = 0) -> None:
-        self._adwin: ADWIN | None = None
+        self._adwin: Adwin | None = None
         self._marks = [_Mark(0, 0, 0)]
         #: What came before the recent values.
         self._values, self._ones = zeros, 0
         self._events: Events = np.empty(0, np.int64)
         self._bits: Bits = np.empty(0, np.uint8)
+        #: The first of them that ADWIN has not had.
+        self._next = 0
 
     def add(self, events: Events, bits: Bits) -> None:
         """Take values, and the events, counted from 0, that they are of."""
@@ -72,17 +73,12 @@ class ChangeFinder:
             self._ones += int(bits.sum())
             return
         adwin = self._adwin = self._adwin or self._begun()
-        known = len(self._bits)
         self._events, self._bits = np.concatenate([self._events, events]), np.concatenate([self._bits, bits])
-        # Of a long stream means of a few are as good, and sooner looked at.
-        size = 1 if self._values + known < _SINGLY else _GROUP
-        begins = np.arange(0, len(bits), size)
-        ends = np.append(begins[1:], len(bits))
-        means = np.add.reduceat(bits, begins, dtype=np.float64) / (ends - begins)
-        for end, mean in zip((known + ends).tolist(), means.tolist(), strict=True):
-            adwin.update(mean)  # type: ignore[no-untyped-call]  # river's classes come without types
-            if adwin.drift_detected:
-                self._marks.append(self._split(end))
+        whole = len(self._bits) - (len(self._bits) - self._next) % _GROUP
+        for ones in self._bits[self._next : whole].reshape(-1, _GROUP).sum(1, dtype=np.int64).tolist():
+            self._next += _GROUP
+            if adwin.update(_GROUP, ones, ones) is not None:
+                self._marks.append(self._split(self._next))
         self._forget(len(self._bits) - _RECENT)
 
     def changes(self) -> list[Change]:
@@ -100,11 +96,12 @@ class ChangeFinder:
         ones = self._ones + int(bits.sum())
         return ones in (0, self._values + len(bits))
 
-    def _begun(self) -> ADWIN:
+    def _begun(self) -> Adwin:
         """ADWIN with what came so far, which was always the same."""
-        adwin = ADWIN(delta=_DELTA, clock=_CLOCK)  # type: ignore[no-untyped-call]  # as above
-        for _ in range(min(self._values, _CONSTANT)):
-            adwin.update(int(self._ones > 0))  # type: ignore[no-untyped-call]  # as above
+        adwin = Adwin(_DELTA)
+        count = min(self._values, _CONSTANT)
+        ones = count if self._ones else 0
+        adwin.update(count, ones, ones)
         return adwin
 
     def _split(self, end: int) -> _Mark:
@@ -124,3 +121,4 @@ class ChangeFinder:
             self._values += oldest
             self._ones += int(self._bits[:oldest].sum())
             self._events, self._bits = self._events[oldest:], self._bits[oldest:]
+            self._next -= oldest
