@@ -97,6 +97,8 @@ def test_wrong_uses_are_one_line(streamkarma: Program) -> None:
         (["--carry", "all"], "Invalid value for '--carry'"),
         (["--entity", "d", "--time", "d"], "cannot be both the entity and the time"),
         (["--carry-for", "5"], "--carry-for has no meaning without --entity"),
+        (["--no-carry-labels"], "--no-carry-labels has no meaning without --entity"),
+        (["--carry-labels"], ": --carry-labels has no meaning without --entity"),
     ):
         done = streamkarma("learn", *options)
         assert done.code == 2

@@ -334,6 +334,10 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
         "merge", *paths, "--base", str(tmp_path / "all.karma"), "--model", str(tmp_path / "on.karma")
     )
     assert "2 models with 280 events learned" in result.stderr
+    one = streamkarma("learn", "-", "--model", str(tmp_path / "one.karma"), records=[{"a": 1, "y": 1}])
+    assert one.code == 0
+    result = streamkarma("merge", str(tmp_path / "one.karma"), "--model", str(tmp_path / "same.karma"))
+    assert ": 1 model with 1 event learned" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -29,4 +29,8 @@ def merge(models: tuple[str, ...], base: str | None, model: str, quiet: bool) ->
             click.echo(line, err=True)
 
     merged = merge_files(models, base, model, say)
-    say(f"{model}: {len(models)} models with {merged.steps:,} events learned")
+    say(f"{model}: {_counted(len(models), 'model')} with {_counted(merged.steps, 'event')} learned")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

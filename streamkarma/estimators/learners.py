@@ -97,7 +97,7 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
         if name not in signature(kind).parameters:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
         if declared is not None and declared.needs and options.get(declared.needs) is None:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{declared.needs}")
+            raise UsageError(f"{declared.given(options[name])} has no meaning without --{declared.needs}")
     try:
         return kind(**options)
     except UsageError as error:

@@ -71,3 +71,7 @@ class Parameter:
     def option(self) -> str:
         """Its name on the command line, without the leading dashes."""
         return self.flag or self.name.replace("_", "-")
+
+    def given(self, value: Any) -> str:
+        """The option as it is written to give this value, with its dashes."""
+        return f"--no-{self.option}" if value is False else f"--{self.option}"

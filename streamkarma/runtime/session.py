@@ -267,8 +267,8 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
             what = "a regression" if alien else f"made with the learner {learner_of(model)}"
             raise UsageError(f"--{option} has no meaning for {path}, {what}")
         made = learner_of(model) if name == "learner" else getattr(model, name)
-        if needs and getattr(model, needs) is None:
-            raise UsageError(f"--{option} has no meaning without --{needs}")
+        if declared is not None and needs and getattr(model, needs) is None:
+            raise UsageError(f"{declared.given(value)} has no meaning without --{needs}")
         if name == "threshold" and BALANCED not in (value, made):
             continue  # it affects decisions only
         if value != made:
