@@ -1,7 +1,7 @@
 """Java for the tests: options for short-lived processes, and archives of the classes they load first.
 
-A broker and Spark spend a third of their start on loading classes, which an archive (class data sharing)
-avoids. It is created once in the user's cache folder; Java ignores an archive that does not match.
+A broker spends a third of its start on loading classes, which an archive (class data sharing) avoids. It is
+created once in the user's cache folder; Java ignores an archive that does not match.
 """
 
 from __future__ import annotations

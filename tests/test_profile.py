@@ -152,6 +152,21 @@ def test_a_change_is_found_where_it_is(before: float, after: float, at: int) -> 
     assert (change.before, change.after) == pytest.approx((before, after), abs=0.05)
 
 
+def test_zeros_that_were_only_counted_are_zeros_like_all_others() -> None:
+    found = 0
+    for zeros in range(8, 513, 8):
+        rng = np.random.default_rng(zeros)
+        later = rng.random(4000) < np.repeat([0.05, 0.08], 2000)
+        bits = np.r_[np.zeros(zeros), later].astype(np.uint8)
+        whole, counted = ChangeFinder(), ChangeFinder(zeros)
+        whole.add(np.arange(len(bits)), bits)
+        counted.add(np.arange(zeros, len(bits)), bits[zeros:])
+        changes = [[change.event for change in finder.changes()] for finder in (whole, counted)]
+        assert len(changes[0]) == len(changes[1])
+        found += bool(changes[0])
+    assert 10 < found < 60
+
+
 def test_where_nothing_changes_nothing_is_said() -> None:
     rng = np.random.default_rng(0)
     for share in (0.0, 0.01, 0.3, 0.5, 0.97, 1.0):

@@ -99,9 +99,10 @@ class ChangeFinder:
     def _begun(self) -> Adwin:
         """ADWIN with what came so far, which was always the same."""
         adwin = Adwin(_DELTA)
-        count = min(self._values, _CONSTANT)
-        ones = count if self._ones else 0
-        adwin.update(count, ones, ones)
+        ones = _GROUP if self._ones else 0
+        # In groups like all others: it joins those of one size, and expects larger ones to be older.
+        for _ in range(min(self._values, _CONSTANT) // _GROUP):
+            adwin.update(_GROUP, ones, ones)
         return adwin
 
     def _split(self, end: int) -> _Mark:

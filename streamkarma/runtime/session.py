@@ -261,14 +261,14 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
     given = {"learner": plan.learner} if plan.learner else {}
     for name, value in {**given, **plan.options}.items():
         declared = LEARNING.get(name)
-        option, needs = (declared.option, declared.needs) if declared is not None else (name, "")
+        option = declared.option if declared is not None else name
         if name != "learner" and not hasattr(model, name):
             alien = isinstance(model, BaseRegressor) and declared is not None and declared.classification
             what = "a regression" if alien else f"made with the learner {learner_of(model)}"
             raise UsageError(f"--{option} has no meaning for {path}, {what}")
         made = learner_of(model) if name == "learner" else getattr(model, name)
-        if declared is not None and needs and getattr(model, needs) is None:
-            raise UsageError(f"{declared.given(value)} has no meaning without --{needs}")
+        if declared is not None and declared.needs and getattr(model, declared.needs) is None:
+            raise UsageError(f"{declared.given(value)} has no meaning without --{declared.needs}")
         if name == "threshold" and BALANCED not in (value, made):
             continue  # it affects decisions only
         if value != made:
