@@ -1,7 +1,7 @@
-"""Runs the program, forked from a process that has imported its libraries, which dominate short runs.
+"""Runs the program, forked from a process that has imported it, since imports dominate short runs.
 
-Each run is a separate process with its own arguments, folder, environment and streams, and imports this
-package anew. Tests for which Python's own start matters start Python.
+Each run is a separate process with its own arguments, folder, environment and streams. Tests for which
+Python's own start or the program's imports matter start Python.
 """
 
 from __future__ import annotations
@@ -19,8 +19,16 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-#: The libraries that most runs import.
-_LIBRARIES = ["click", "concurrent.futures", "kafka.admin", "numpy", "orjson", "river.base", "tests.forked"]
+#: What most runs import. The program imports its parts when they are needed, so the larger ones are named.
+_MODULES = [
+    "kafka.admin",
+    "streamkarma.cli",
+    "streamkarma.connectors.tables",
+    "streamkarma.estimators",
+    "streamkarma.runtime.run",
+    "streamkarma.runtime.session",
+    "tests.forked",
+]
 #: Seconds after which a run is killed.
 _PATIENCE = 120
 
@@ -58,7 +66,7 @@ def run(
 @cache
 def _context() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_LIBRARIES)
+    context.set_forkserver_preload(_MODULES)
     return context
 
 
