@@ -105,6 +105,16 @@ def test_wrong_uses_are_one_line(streamkarma: Program) -> None:
         assert match in done.stderr
 
 
+def test_labels_that_are_identifiers_are_left_out_by_what_carries_them(streamkarma: Program) -> None:
+    events = [{"user": f"u{i % 3}", "item": f"i{i}", "y": f"c{i}"} for i in range(400)]
+    done = streamkarma("learn", "--learner", "sgd", "--entity", "user", "--task", "multiclass",
+                       "--no-predictions", records=events)  # fmt: skip
+    hints = [line for line in done.stderr.splitlines() if "identifier" in line]
+    assert [line.rsplit("(", 1)[1] for line in hints] == [
+        "--ignore item leaves it out)", "--no-carry-labels leaves it out)",
+    ]  # fmt: skip
+
+
 def stays(count: int = 60, seed: int = 3) -> list[tuple[str, Records, bool]]:
     """Patients, what is measured of each in one to six messages, and what became of them."""
     rng = np.random.default_rng(seed)

@@ -170,12 +170,14 @@ impl News {
         }
     }
 
-    /// Have an attribute named whose values are nearly all new.
-    pub fn tell_of_identifier(&mut self, name: Name) {
+    /// Have an attribute named whose values are nearly all new; of what is carried into events, nothing can be
+    /// ignored.
+    pub fn tell_of_identifier(&mut self, name: Name, is_label: bool) {
         let name = shown(name.text());
+        let remedy = if is_label { "--no-carry-labels".to_owned() } else { format!("--ignore {name}") };
         self.lines.push(format!(
             "attribute {name}: nearly every value is new, as of an identifier; it counts as present, and \
-             nothing more (--ignore {name} leaves it out)"
+             nothing more ({remedy} leaves it out)"
         ));
     }
 

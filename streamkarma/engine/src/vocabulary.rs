@@ -273,9 +273,9 @@ impl Vocabulary {
     }
 
     /// Say that nearly all values of an attribute are new.
-    pub fn tell_of_identifier(&mut self, attribute: u32) {
+    pub fn tell_of_identifier(&mut self, attribute: u32, is_label: bool) {
         let name = self.attributes[attribute as usize].name.name();
-        self.news.tell_of_identifier(name);
+        self.news.tell_of_identifier(name, is_label);
     }
 
     /// Say that an attribute is taken for points in time.

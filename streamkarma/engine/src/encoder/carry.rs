@@ -250,6 +250,11 @@ impl Encoder {
             && (*name.text() == *LABEL_LAST || name.text().starts_with(LABEL_MEAN))
     }
 
+    /// Whether a name is that of the last label, which is carried into events.
+    pub(super) fn is_carried_label(&self, name: Name) -> bool {
+        self.following.as_ref().is_some_and(|following| following.rules.labels) && *name.text() == *LABEL_LAST
+    }
+
     /// Remember what the event said itself, now that all of it has a place that is to have one.
     pub(super) fn remember_own(&mut self, learned: bool) {
         let Some(mut following) = self.following.take() else { return };

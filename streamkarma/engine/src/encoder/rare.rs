@@ -185,7 +185,8 @@ impl Encoder {
         self.unclean.push((attribute, Unclean::Rare));
         let tally = &self.tallies[attribute as usize];
         if tally.rare + 1 == MANY && tally.is_new_mostly() {
-            self.vocabulary.tell_of_identifier(attribute);
+            let is_label = self.is_carried_label(self.vocabulary.name(attribute));
+            self.vocabulary.tell_of_identifier(attribute, is_label);
         }
     }
 }
