@@ -288,6 +288,11 @@ def test_weights_of_a_mixture_are_shown_by_what_they_are(
     assert all(weight in line for weight in shown)
 
 
+@pytest.mark.parametrize("events", [[], [b'{"x": 1}']])
+def test_no_weights_are_shown_where_nothing_was_learned(run: Runs, events: list[bytes]) -> None:
+    assert "weight" not in run(events, learner="auto")[1]
+
+
 def test_offsets_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "m")
     save(ExplicitKARMAClassifier(), path, {"kafka": {"clicks": {"0": 502, "1": 10**7}}})

@@ -46,11 +46,7 @@ def table(summary: dict[str, Any]) -> str:
     if model.get("entities_forgotten"):
         rows.append(("entities forgotten", f"{model['entities_forgotten']:,}"))
     if "experts" in model:
-        rows.append((f"{MEAN_WEIGHTS}:", ""))
-        rows += [(f"  {name}", f"{weight:.3f}") for name, weight in model["experts"].items()]
-        rows.append(("weight of last labels", f"{model['last_labels']:.3f}"))
-        if model["dormant_experts"]:
-            rows.append(("dormant experts", f"{model['dormant_experts']}"))
+        rows += _weights(model)
     elif "support_vectors" in model:
         limit = f"of {model['budget']}" if model["budget"] else "(no limit)"
         rows.append(("support vectors", f"{model['support_vectors']:,} {limit}"))
@@ -62,6 +58,18 @@ def table(summary: dict[str, Any]) -> str:
     lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]
     compared = regret_table(summary["regret"], summary.get("verdict"))
     return "\n".join([*lines, *compared, *bound_lines(summary.get("bound"))])
+
+
+def _weights(model: dict[str, Any]) -> list[tuple[str, str]]:
+    """The weights of the experts of a mixture, which are all the same until it has learned something."""
+    weights = model["experts"]
+    if len(set(weights.values())) == 1:
+        return []
+    rows = [(f"{MEAN_WEIGHTS}:", ""), *((f"  {name}", f"{weight:.3f}") for name, weight in weights.items())]
+    rows.append(("weight of last labels", f"{model['last_labels']:.3f}"))
+    if model["dormant_experts"]:
+        rows.append(("dormant experts", f"{model['dormant_experts']}"))
+    return rows
 
 
 def _unclean(set_aside: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
