@@ -192,7 +192,7 @@ def test_how_the_work_is_cut_does_not_show(monkeypatch: pytest.MonkeyPatch) -> N
     for given in ("values", "nothing"):
         whole = mcar_test(X, y, given=given, permutations=50)
         with monkeypatch.context() as patched:
-            patched.setattr("streamkarma.baselines.mcar.BLOCK", 7 * 60)
+            patched.setattr("streamkarma.baselines.mcar_resampling.BLOCK", 7 * 60)
             assert mcar_test(X, y, given=given, permutations=50).permuted == pytest.approx(whole.permuted)
 
 

@@ -32,6 +32,22 @@ for t in range(2500):
 NAMES = ["a", "b", "town", "y"]
 
 
+def test_the_tests_of_missingness_need_no_scikit_learn(tmp_path: Path) -> None:
+    # Importing it takes longer than the rest of most runs.
+    code = (
+        "import sys; from streamkarma.cli import main\n"
+        "sys.argv = ['streamkarma', 'profile', '--json']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "assert not {'pandas', 'scipy', 'sklearn'} & set(sys.modules)"
+    )
+    given = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=given, capture_output=True, check=True, cwd=tmp_path
+    )
+    assert json.loads(done.stdout)["tests"]
+
+
 class Page(HTMLParser):
     """What is in a page: elements that are open, and all attributes."""
 

@@ -20,8 +20,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from streamkarma.baselines.tables import Floats, validated
+from streamkarma.baselines.tables import Floats
 from streamkarma.baselines.tuning import Holdout
+from streamkarma.baselines.validation import validated
 
 
 class Baseline(BaseEstimator):

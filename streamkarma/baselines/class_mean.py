@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from streamkarma.baselines.imputer_base import Imputer
-from streamkarma.baselines.tables import Floats, Scaler, moments, validated
+from streamkarma.baselines.tables import Floats, Scaler, moments
+from streamkarma.baselines.validation import validated
 
 
 class ClassMeanImputer(Imputer):

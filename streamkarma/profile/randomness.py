@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.baselines.mcar import mcar_test
+from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, split, target_columns
 from streamkarma.profile.summaries import squarable
 
 #: Rows, attributes and categories of each that are looked at; resampled targets; attributes as targets.
@@ -49,19 +49,22 @@ def tests(
         y = np.array(labels)
         y = squarable(y) if y.dtype == np.float64 else y
         for given in ("nothing", "values"):
-            result = mcar_test(X, y, attributes=of, given=given, permutations=_PERMUTATIONS)
-            found.append(_row("the label", given, result))
+            found.append(_row("the label", given, _tested(X, of, target_columns(y), given)))
     for at, name in enumerate(names[:_TARGETS]):
         others = [each for j, each in enumerate(missing) if j != at]
         if sum(name in row for row in rows) >= 10 and any(others):
-            result = mcar_test(X, attribute=at, attributes=of, given="nothing", permutations=_PERMUTATIONS)
-            found.append(_row(name, "nothing", result))
+            having, targets = split(X, of, at)
+            found.append(_row(name, "nothing", _tested(having, of[of != at], targets, "nothing")))
     for each in found:
         each["significant"] = each["p_value"] <= max(LEVEL / len(found), 1.0 / (_PERMUTATIONS + 1))
     return found
 
 
-def _row(of: str, given: str, result: Any) -> dict[str, Any]:
+def _tested(X: Floats, of: NDArray[np.int64], targets: Floats, given: str) -> MCARTest:
+    return resampled_test(X, of, targets, given, _PERMUTATIONS, np.random.RandomState(0))
+
+
+def _row(of: str, given: str, result: MCARTest) -> dict[str, Any]:
     return {
         "of": of,
         "beyond": given == "values",
