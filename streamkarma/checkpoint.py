@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import os
-import reprlib
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from streamkarma import system
 from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.printable import shown
 from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
@@ -56,14 +56,14 @@ class Layout(NamedTuple):
 def natural(value: Any, most: int = 2**53) -> int:
     """``value`` if it is an integer from 0 to ``most``, as a count is; else ValueError."""
     if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(f"{reprlib.repr(value)} is not a non-negative integer")
+        raise ValueError(f"{shown(value)} is not a non-negative integer")
     return value
 
 
 def finite(value: Any) -> float:
     """``value`` as a float if it is a finite number, else ValueError."""
     if type(value) not in (int, float) or not abs(value) < math.inf:
-        raise ValueError(f"{reprlib.repr(value)} is not a finite number")
+        raise ValueError(f"{shown(value)} is not a finite number")
     return float(value)
 
 

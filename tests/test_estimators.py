@@ -283,10 +283,16 @@ def test_parameters_may_be_numbers_of_numpy(tmp_path: Path) -> None:
     assert chances[0] == chances[1] == chances[2]
 
 
-@pytest.mark.parametrize("target", ["3", float("inf"), True, [1]])
+# Python writes no integers of more than 4,300 digits, not even as the name of a test.
+@pytest.mark.parametrize("target", ["3", float("inf"), True, [1], pytest.param(10**5000, id="long")])
 def test_targets_that_are_no_numbers(target: Any) -> None:
     with pytest.raises(RecordError, match="the target must be a"):
         KARMARegressor().learn_one({"a": 1}, target)
+
+
+def test_labels_longer_than_python_writes_them_are_refused_by_name() -> None:
+    with pytest.raises(RecordError, match="the label a very large int"):
+        KARMAClassifier().learn_one({"a": 1}, 10**5000)
 
 
 def test_a_refused_event_is_not_half_learned() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from math import nan
@@ -28,6 +27,7 @@ from streamkarma.estimators.settings import check_count
 from streamkarma.events.labels import NEW, NONE, Label, Labels
 from streamkarma.events.values import Record, is_missing
 from streamkarma.parameters.words import BALANCED
+from streamkarma.printable import shown
 
 #: With several classes only the first ones have target statistics: each takes coordinates.
 MOST_RATED = 8
@@ -307,7 +307,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         checked, known = labels.check(label), labels.known
         if isinstance(self.threshold, Real) and len(known) == 2 and checked not in known:
             raise UsageError(
-                f"the label {reprlib.repr(checked)} is a third class, and the threshold {self.threshold:g} "
+                f"the label {shown(checked)} is a third class, and the threshold {self.threshold:g} "
                 "is for two; balanced is for any number"
             )
         return checked

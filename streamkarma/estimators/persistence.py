@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.external_experts import WithExternalExperts, restored_experts
 from streamkarma.estimators.learners import KINDS, Model
+from streamkarma.printable import shown
 from streamkarma.replacing import backup_of
 
 #: What an inconsistent file may raise.
@@ -178,7 +178,7 @@ def _check_names(learned: dict[str, Any]) -> None:
     """UsageError for a name that JSON would make another one of; what it has no form for, it refuses."""
     for entry in learned["entries"]:
         if entry is not None and isinstance(entry[0], tuple):
-            raise checkpoint.unwritable(f"the name {reprlib.repr(entry[0])} is a tuple")
+            raise checkpoint.unwritable(f"the name {shown(entry[0])} is a tuple")
 
 
 def _check_classes(learned: dict[str, Any], arrays: Arrays) -> None:

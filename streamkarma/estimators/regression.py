@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Sequence
 from math import nan
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from streamkarma.estimators.frames import column_like
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record, is_missing
+from streamkarma.printable import shown
 
 Floats = NDArray[np.float64]
 
@@ -199,13 +199,13 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     def check_label(self, target: Any) -> float:
         """Return ``target`` as a float, or raise RecordError if it is not a finite number."""
         if isinstance(target, (str, bytes, np.bool_, bool)):
-            raise RecordError(f"the target must be a number, not {reprlib.repr(target)}")
+            raise RecordError(f"the target must be a number, not {shown(target)}")
         try:
             number = float(target)
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) <= LARGEST_TARGET:
-            raise RecordError(f"the target must be a finite number within ±1e100, not {reprlib.repr(target)}")
+            raise RecordError(f"the target must be a finite number within ±1e100, not {shown(target)}")
         return number
 
     def take_over(self, classifier: BaseClassifier, target: float | None) -> None:

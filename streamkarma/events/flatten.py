@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 from streamkarma.errors import RecordError
+from streamkarma.printable import shown
 
 #: Deeper records are refused: real events are flat or nearly so, and depth is how a hostile
 #: record would make a reader recurse.
@@ -90,5 +90,5 @@ def _is_odd(value: Any) -> bool:
 
 def _add(flat: dict[Hashable, Any], name: Hashable, value: Any) -> None:
     if name in flat:
-        raise RecordError(f"the name {reprlib.repr(name)} occurs twice once nested names are joined by dots")
+        raise RecordError(f"the name {shown(name)} occurs twice once nested names are joined by dots")
     flat[name] = value

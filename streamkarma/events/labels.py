@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from streamkarma.errors import RecordError
 from streamkarma.events.values import LONGEST_NAME, fits
+from streamkarma.printable import shown
 
 #: In place of an index: no label, and a label that has none yet.
 NONE, NEW = -1, -2
@@ -159,21 +159,21 @@ class Labels:
         if not isinstance(label, (bool, int, float, str)):
             raise RecordError(f"a label must be a boolean, a number or a string, not {_article(label)}")
         if isinstance(label, (int, float)) and not abs(label) <= sys.float_info.max:
-            raise RecordError(f"the label {reprlib.repr(label)} is not finite")
+            raise RecordError(f"the label {shown(label)} is not finite")
         kind = _kind(label)
         if self.known and kind != _kind(self.known[0]):
-            shown, so_far = reprlib.repr(label), _kind(self.known[0])
-            raise RecordError(f"the label {shown} is a {kind}, where labels so far are {so_far}s")
+            text, so_far = shown(label), _kind(self.known[0])
+            raise RecordError(f"the label {text} is a {kind}, where labels so far are {so_far}s")
         if label not in self._indices:
             self._check_new(label)
         return label
 
     def _check_new(self, label: Label) -> None:
-        shown = reprlib.repr(label)
+        text = shown(label)
         if not fits(label, self.longest):
-            raise RecordError(f"the label {shown} is longer than {self.longest:,} bytes")
+            raise RecordError(f"the label {text} is longer than {self.longest:,} bytes")
         if len(self.known) >= self.most:
-            raise RecordError(f"the label {shown} would be class {self.most + 1} of at most {self.most}")
+            raise RecordError(f"the label {text} would be class {self.most + 1} of at most {self.most}")
 
     def indices(self, labels: Sequence[Label | None]) -> NDArray[np.int64]:
         """Index of each checked label, NONE where there is none, NEW for one not entered."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -241,7 +240,7 @@ def _finite(what: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= LARGEST_TARGET:
-        raise RecordError(f"the {what} must be a finite number within ±1e100, not {reprlib.repr(value)}")
+        raise RecordError(f"the {what} must be a finite number within ±1e100, not {shown(value)}")
     return number
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from streamkarma.estimators.learners import Model, create, learner_of
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.events.labels import Label
 from streamkarma.parameters.words import TASKS
+from streamkarma.printable import shown
 
 
 class TaskModel:
@@ -99,8 +99,8 @@ class TaskModel:
             if len(known) >= 2 and checked not in known:
                 others = "multiclass or regression" if _is_number(checked) else "multiclass"
                 raise RecordError(
-                    f"the label {reprlib.repr(checked)} is neither of the two classes "
-                    f"{reprlib.repr(known[0])} and {reprlib.repr(known[1])}; "
+                    f"the label {shown(checked)} is neither of the two classes "
+                    f"{shown(known[0])} and {shown(known[1])}; "
                     f"a model that takes it begins with --task {others}"
                 )
         return checked
