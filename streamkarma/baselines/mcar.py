@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, split, target_columns
+from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, target_columns, without_attribute
 
 
 def mcar_test(
@@ -112,7 +112,7 @@ def mcar_test(
         raise ValueError(f"permutations is 1 or more, not {permutations}")
     of = _attributes(attributes, rows.shape[1])
     if attribute is not None:
-        rows, targets = split(rows, of, attribute)
+        rows, targets = without_attribute(rows, of, attribute)
         of = of[of != attribute]
     else:
         labels = column_or_1d(y)

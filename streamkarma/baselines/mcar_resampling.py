@@ -1,7 +1,7 @@
-"""The resampling of the test of ``baselines.mcar``, for tables that are known to be valid.
+"""The test of ``baselines.mcar``, for tables that are known to be valid.
 
-It is apart from the public function because that one imports scikit-learn to check its arguments, which takes
-longer than most runs of ``profile``.
+``profile`` runs it on its own sample. The public function is elsewhere because it checks its arguments with
+scikit-learn, whose import takes longer than the rest of most runs of ``profile``.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ class MCARTest(NamedTuple):
         return f"MCARTest({found}, permuted=<{len(self.permuted)} permutations>)"
 
 
-def split(rows: Floats, of: NDArray[Any], attribute: int) -> tuple[Floats, Floats]:
-    """For the rows in which an attribute is observed: the other attributes' columns, and its own."""
+def without_attribute(rows: Floats, of: NDArray[Any], attribute: int) -> tuple[Floats, Floats]:
+    """For the rows in which an attribute is observed: the columns of the others, and its own as targets."""
     own = of == attribute
     if not own.any():
         known = np.unique(of)
         raise ValueError(f"attribute is a number from {known[0]} to {known[-1]}, not {attribute}")
-    having = observed_attributes(rows[:, own], of[own])[:, 0]
+    having = _observed(rows[:, own], of[own])[:, 0]
     if having.sum() < 3:
         raise ValueError(f"attribute {attribute} is observed in fewer than 3 rows")
     targets = rows[np.ix_(having, own)]
     return rows[np.ix_(having, ~own)], zero_filled(targets - np.nanmean(targets, axis=0))
 
 
-def observed_attributes(rows: Floats, of: NDArray[Any]) -> Bools:
+def _observed(rows: Floats, of: NDArray[Any]) -> Bools:
     """Which attributes are observed in which rows: shape (n, attributes), in the order of their indices."""
     seen = [(~np.isnan(rows[:, of == number])).any(axis=1) for number in np.unique(of)]
     return np.array(seen, dtype=bool).reshape(-1, len(rows)).T
@@ -88,11 +88,11 @@ def resampled_test(
     of
         Array of shape (d,): index of the attribute of each column.
     targets
-        Array of shape (n, columns), as ``target_columns`` and ``split`` return them.
+        Array of shape (n, columns), as ``target_columns`` and ``without_attribute`` return them.
     given, permutations, rng
         As in ``mcar_test``.
     """
-    missing = ~observed_attributes(rows, of)
+    missing = ~_observed(rows, of)
     values = zero_filled(Scaler.of(rows)(rows)) if given == "values" else np.empty((len(rows), 0))
     indicators = np.unique(missing[:, missing.std(axis=0) > 0].astype(np.float64), axis=1)
     off = targets - targets.mean(axis=0)

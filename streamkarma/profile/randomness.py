@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, split, target_columns
+from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, target_columns, without_attribute
 from streamkarma.profile.summaries import squarable
 
 #: Rows, attributes and categories of each that are looked at; resampled targets; attributes as targets.
@@ -53,7 +53,7 @@ def tests(
     for at, name in enumerate(names[:_TARGETS]):
         others = [each for j, each in enumerate(missing) if j != at]
         if sum(name in row for row in rows) >= 10 and any(others):
-            having, targets = split(X, of, at)
+            having, targets = without_attribute(X, of, at)
             found.append(_row(name, "nothing", _tested(having, of[of != at], targets, "nothing")))
     for each in found:
         each["significant"] = each["p_value"] <= max(LEVEL / len(found), 1.0 / (_PERMUTATIONS + 1))

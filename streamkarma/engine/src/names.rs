@@ -170,8 +170,8 @@ impl News {
         }
     }
 
-    /// Have an attribute named whose values are nearly all new; of what is carried into events, nothing can be
-    /// ignored.
+    /// Have an attribute named whose values are nearly all new: one of the events, or the last label of an entity,
+    /// on which `--ignore` has no effect.
     pub fn tell_of_identifier(&mut self, name: Name, is_label: bool) {
         let name = shown(name.text());
         let remedy = if is_label { "--no-carry-labels".to_owned() } else { format!("--ignore {name}") };
