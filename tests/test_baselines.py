@@ -19,7 +19,7 @@ from streamkarma.errors import RecordError
 #: Settings that keep scikit-learn's checks quick; they are about behaviour, not quality.
 QUICK: dict[str, dict[str, Any]] = {
     "BatchKARMA": {"gamma": 2, "C": 1.0},
-    "ChainedEquations": {"imputations": 2, "max_iter": 3, "C": 1.0},
+    "ChainedEquations": {"imputations": 2, "max_iter": 1, "C": 1.0},
     "Deleted": {"C": 1.0},
     "FullData": {"C": 1.0},
     "GenRBF": {"C": 1.0, "width": 0.5},

@@ -275,7 +275,7 @@ class TestCompletion:
         # x_1 speaks for its sign where the second attribute is there, against it where the third
         # is: the labels are no column of a matrix of low rank.
         rng = np.random.default_rng(1)
-        sign, second = rng.choice([-1.0, 1.0], 200), rng.random(200) < 0.5
+        sign, second = rng.choice([-1.0, 1.0], 100), rng.random(100) < 0.5
         X = np.column_stack([sign, np.where(second, 1.0, np.nan), np.where(second, np.nan, 1.0)])
         y = (sign > 0) == second
         assert held_out_error("karma-batch", X, y) == 0.0

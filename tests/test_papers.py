@@ -129,10 +129,10 @@ class TestEquationOne:
     ROWS = np.array([[1.0, NAN, 1.0, NAN], [NAN, -1.0, NAN, -1.0], [1.0, -1.0, 1.0, -1.0]])
     LABELS = np.array([1, -1, 1])
 
-    def errors(self, name: str) -> float:
-        """Errors on rows drawn as those learned from, over two draws of 60."""
+    def errors(self, name: str, draws: int = 2) -> float:
+        """Errors on rows drawn as those learned from, over draws of 60."""
         found = []
-        for seed in range(2):
+        for seed in range(draws):
             drawn = np.random.default_rng(seed).integers(0, 3, (2, 60))
             model = named(name).make("binary", scale=False).fit(self.ROWS[drawn[0]], self.LABELS[drawn[0]])
             assert model.predict(self.ROWS[:1]).tolist() == [1]
@@ -145,7 +145,7 @@ class TestEquationOne:
 
     @pytest.mark.parametrize("name", ["svd", "mc1", "mcb"])
     def test_completion_first(self, name: str) -> None:
-        assert self.errors(name) > 0.3
+        assert self.errors(name, draws=1) > 0.3
 
 
 class TestProjection:

@@ -54,7 +54,7 @@ def test_the_summary_has_what_the_contract_says(streamkarma: Program, tmp_path: 
 
 @pytest.mark.parametrize("task", ["multiclass", "regression"])
 def test_every_task(streamkarma: Program, tmp_path: Path, task: str) -> None:
-    events = list(records(StreamSpec(attributes=5, rank=2, task=task), 400))
+    events = list(records(StreamSpec(attributes=5, rank=2, task=task), 200))
     done = streamkarma("learn", "--no-predictions", "--regret", "mean,geom", "--summary", "s.json",
                        "--task", task, records=events)  # fmt: skip
     assert done.code == 0

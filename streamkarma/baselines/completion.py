@@ -44,25 +44,34 @@ class Problem(NamedTuple):
     ones: bool
     squared: bool
 
-    def loss(self, Z: Floats, b: Floats, weight: float) -> float:
-        """The smooth part: λ/|Ω_Y| Σ c_y(z + b, y) + 1/|Ω_X| Σ ½ (z - x)²."""
-        m, d = self.Y.shape[1], self.X.shape[1]
-        labelled, seen = ~np.isnan(self.Y), ~np.isnan(self.X)
-        scores, known = (Z[:, :m] + b)[labelled], self.Y[labelled]
-        losses = 0.5 * (scores - known) ** 2 if self.squared else np.logaddexp(0, -known * scores)
-        features = 0.5 * (Z[:, m : m + d] - self.X)[seen] ** 2
-        return weight * _mean(losses) + _mean(features)
 
-    def slope(self, Z: Floats, b: Floats, weight: float) -> tuple[Floats, Floats]:
-        """Gradients of ``loss`` in Z and in b."""
-        m, d = self.Y.shape[1], self.X.shape[1]
-        labelled, seen = ~np.isnan(self.Y), ~np.isnan(self.X)
-        g = np.zeros_like(Z)
+class _Smooth:
+    """The smooth part of the objective: λ/|Ω_Y| Σ c_y(z + b, y) + 1/|Ω_X| Σ ½ (z - x)²."""
+
+    def __init__(self, problem: Problem, weight: float) -> None:
+        labelled, seen = ~np.isnan(problem.Y), ~np.isnan(problem.X)
+        self._squared = problem.squared
+        self._Y, self._X = zero_filled(problem.Y), zero_filled(problem.X)
+        # The weight of each entry, 0 if it is unknown.
+        self._weights = labelled * (weight / max(labelled.sum(), 1)), seen / max(seen.sum(), 1)
+
+    def __call__(self, Z: Floats, b: Floats) -> tuple[float, Floats, Floats]:
+        """Its value, and its gradients in Z and in b."""
+        m, d = self._Y.shape[1], self._X.shape[1]
+        of_labels, of_features = self._weights
         scores = Z[:, :m] + b
-        pull = scores - self.Y if self.squared else -self.Y * expit(-self.Y * scores)
-        g[:, :m] = np.where(labelled, pull, 0.0) * (weight / max(labelled.sum(), 1))
-        g[:, m : m + d] = np.where(seen, Z[:, m : m + d] - self.X, 0.0) / max(seen.sum(), 1)
-        return g, g[:, :m].sum(axis=0)
+        if self._squared:
+            pull = scores - self._Y
+            losses = 0.5 * pull**2
+        else:
+            margins = self._Y * scores
+            pull, losses = -self._Y * expit(-margins), np.logaddexp(0.0, -margins)
+        away = Z[:, m : m + d] - self._X
+        g = np.zeros_like(Z)
+        g[:, :m] = of_labels * pull
+        g[:, m : m + d] = of_features * away
+        value = np.vdot(of_labels, losses) + 0.5 * np.vdot(g[:, m : m + d], away)
+        return float(value), g, g[:, :m].sum(axis=0)
 
 
 class Completed(NamedTuple):
@@ -111,17 +120,19 @@ def complete(
     path = [max(DECAY * float(np.linalg.norm(Z, 2)), mu)]
     while path[-1] > mu:
         path.append(max(path[-1] * DECAY, mu))
+    smooth = _Smooth(problem, weight)
+    value, g, g_b = smooth(Z, b)
     done = []
     for at in path:
-        objectives = [problem.loss(Z, b, weight) + at * _nuclear(Z)]
+        objectives = [value + at * _nuclear(Z)]
         for _ in range(max_iter):
-            g, g_b = problem.slope(Z, b, weight)
             Z, norm = _shrunk(Z - step * g, step * at)
             b = b - step_b * g_b
             if ones:
                 Z[:, -1] = 1.0
                 norm = _nuclear(Z)
-            objectives.append(problem.loss(Z, b, weight) + at * norm)
+            value, g, g_b = smooth(Z, b)
+            objectives.append(value + at * norm)
             if objectives[-2] - objectives[-1] <= tol * abs(objectives[-2]):
                 break
         say(f"mu {at:.2g}: {len(objectives) - 1} steps, objective {objectives[-1]:.6g}")
@@ -157,10 +168,6 @@ def _shrunk(A: Floats, by: float) -> tuple[Floats, float]:
 def _nuclear(Z: Floats) -> float:
     small = Z.T @ Z if Z.shape[0] >= Z.shape[1] else Z @ Z.T
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(small), 0.0)).sum())
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else 0.0
 
 
 class _Completion(Baseline):

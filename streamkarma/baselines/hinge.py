@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from streamkarma.baselines.tables import Floats
 
@@ -111,9 +111,9 @@ class _Features:
 
     def solver(self, D: Floats) -> Solve:
         scaled = self.A / D[:, np.newaxis]
-        factor = cho_factor(np.eye(self.A.shape[1]) + self.A.T @ scaled)
         # By the Sherman–Morrison–Woodbury formula, only a d × d matrix is factorised.
-        return lambda v: np.asarray(v / D - scaled @ cho_solve(factor, scaled.T @ v))
+        small = _inverse(np.eye(self.A.shape[1]) + self.A.T @ scaled)
+        return lambda v: np.asarray(v / D - scaled @ small(scaled.T @ v))
 
 
 class _Matrix:
@@ -126,8 +126,18 @@ class _Matrix:
         return np.asarray(self.H @ alpha)
 
     def solver(self, D: Floats) -> Solve:
-        factor = cho_factor(self.H + np.diag(D))
-        return lambda v: np.asarray(cho_solve(factor, v))
+        return _inverse(self.H + np.diag(D))
+
+
+def _inverse(M: Floats) -> Solve:
+    """The map from v to M^-1 v, for a positive definite M.
+
+    LAPACK is called directly: on small matrices, SciPy's own functions take most of their time for checks.
+    """
+    factor, info = dpotrf(M)
+    if info:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return lambda v: dpotrs(factor, v)[0]
 
 
 def _solved(H: _Hessian, y: Floats, C: float | Floats, intercept: bool) -> Hinge:
@@ -191,9 +201,7 @@ def _stepped(H: _Hessian, y: Floats, bound: Floats, point: _Point, intercept: bo
 
 def _length(alpha: Floats, room: Floats, s: Floats, xi: Floats, da: Floats, ds: Floats, dx: Floats) -> float:
     """The longest step, at most 1, that keeps every part of the point above 0."""
-    longest = 1.0
-    for value, change in ((alpha, da), (room, -da), (s, ds), (xi, dx)):
-        falling = change < 0
-        if falling.any():
-            longest = min(longest, float((-value[falling] / change[falling]).min()))
-    return longest
+    fastest = max(
+        float((-change / value).max()) for value, change in ((alpha, da), (room, -da), (s, ds), (xi, dx))
+    )
+    return 1.0 / max(1.0, fastest)
