@@ -98,6 +98,32 @@ def test_an_attribute_in_the_place_of_another_is_not_compared_with_it() -> None:
         assert watch.add(read, begin + 1) == []
 
 
+@pytest.mark.parametrize("late", [[], ["--pending", "50"]])
+@pytest.mark.parametrize("carry", ["fill", "last", "off"])
+def test_what_an_entity_said_before_hides_no_sensor_that_died(
+    streamkarma: Program, tmp_path: Path, carry: str, late: list[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    events: list[dict[str, Any]] = []
+    for number in range(8000):
+        there = rng.random(4) < [0.9, 0.9, 0.9, 0.9 if number < 5000 else 0.0]
+        values = zip("abcd", there, rng.standard_normal(4).tolist(), strict=True)
+        event: dict[str, Any] = {"id": number, "device": f"n{rng.integers(30)}"}
+        event |= {name: value for name, is_there, value in values if is_there}
+        label = {"y": int(rng.integers(2))}
+        events += [event, {"id": number, **label}] if late else [event | label]
+    path, summary = written(tmp_path / "events", events), tmp_path / "summary"
+    done = streamkarma("learn", path, "--learner", "explicit", "--entity", "device", "--carry", carry, *late,
+                       "--id", "id", "--no-predictions", "--summary", str(summary))  # fmt: skip
+    assert done.code == 0, done.stderr
+    # Neither the memory that fills is drift, nor the rates of devices that become known.
+    observed = json.loads(summary.read_bytes())["drift"]["observed"]
+    assert list(observed) == ["d"]
+    # A label that comes late counts as a record as well.
+    assert 5000 < observed["d"][0] / (2 if late else 1) <= 5500
+    assert "drift: d was in 90% of the events and now is in " in done.stderr
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_there_is_no_alarm_in_100_000_events_that_stay_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -20,13 +20,15 @@ pub struct Encoded {
     pub raw: Vec<f64>,
     /// As in a block.
     pub gone: Vec<Gone>,
+    /// Where what events do not say themselves begins, ascending: what their entities said before, and rates.
+    pub derived: Vec<usize>,
 }
 
 impl Default for Encoded {
     fn default() -> Self {
         let (attributes, coordinates) = (Vec::new(), Vec::new());
-        let (values, raw, gone) = (Vec::new(), Vec::new(), Vec::new());
-        Self { starts: vec![0], attributes, coordinates, values, raw, gone }
+        let (values, raw, gone, derived) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { starts: vec![0], attributes, coordinates, values, raw, gone, derived }
     }
 }
 
@@ -39,7 +41,7 @@ impl Encoded {
             coordinates: Vec::with_capacity(items),
             values: Vec::with_capacity(items),
             raw: Vec::with_capacity(items),
-            gone: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -59,7 +61,7 @@ impl Encoded {
         Block { values: &self.raw, ..self.block() }
     }
 
-    /// The same without what is left to learners to fill in.
+    /// The same, for learners, without what is left to them to fill in.
     pub fn without_keys(&self) -> Cow<'_, Self> {
         if !self.values.iter().any(|&value| is_key(value)) {
             return Cow::Borrowed(self);
@@ -84,9 +86,7 @@ impl Encoded {
     /// Event `t` by itself, without what was given up since.
     pub fn one(&self, t: usize) -> Self {
         let mut one = Self::default();
-        for at in self.starts[t]..self.starts[t + 1] {
-            one.push(self.attributes[at], self.coordinates[at], self.values[at], self.raw[at]);
-        }
+        one.copy(self, self.starts[t]..self.starts[t + 1]);
         one.starts.push(one.values.len());
         for gone in self.gone.iter().filter(|gone| gone.before > self.starts[t]) {
             one.forget(&gone.coordinates);
@@ -101,10 +101,18 @@ impl Encoded {
             return;
         }
         let before = std::mem::take(self);
-        for (at, k) in before.coordinates.iter().enumerate().filter(|(_, k)| !is_gone(k)) {
-            self.push(before.attributes[at], *k, before.values[at], before.raw[at]);
-        }
+        self.copy(&before, (0..before.values.len()).filter(|&at| !is_gone(&before.coordinates[at])));
         self.starts.push(self.values.len());
+    }
+
+    /// Puts some items of other events behind the event that is being written.
+    fn copy(&mut self, other: &Self, items: impl Iterator<Item = usize>) {
+        for at in items {
+            if other.derived.binary_search(&at).is_ok() {
+                self.derived.push(self.values.len());
+            }
+            self.push(other.attributes[at], other.coordinates[at], other.values[at], other.raw[at]);
+        }
     }
 
     /// Puts other events behind these.
@@ -115,6 +123,7 @@ impl Encoded {
         self.values.extend(&other.values);
         self.raw.extend(&other.raw);
         self.starts.extend(other.starts.iter().skip(1).map(|start| start + shift));
+        self.derived.extend(other.derived.iter().map(|at| at + shift));
     }
 
     /// No events, with the room of those before.
@@ -125,6 +134,7 @@ impl Encoded {
         self.values.clear();
         self.raw.clear();
         self.gone.clear();
+        self.derived.clear();
     }
 
     /// Puts an item behind the event that is being written.

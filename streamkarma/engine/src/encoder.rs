@@ -279,15 +279,18 @@ impl Encoder {
         if !self.gone.coordinates.is_empty() {
             self.hand_over_gone(out);
         }
+        let begin = out.values.len();
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
             // What has no value has a key.
             if item.value.is_nan() {
+                out.derived.push(out.values.len());
                 self.push_rates(item, out);
             } else {
                 out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
             }
         }
+        self.mark_carried(begin, out);
         out.starts.push(out.values.len());
     }
 

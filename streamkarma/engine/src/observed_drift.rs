@@ -1,7 +1,10 @@
 //! In what share of events each attribute is there, and whether that changes: a window of ADWIN for each.
+//!
+//! Only what events say themselves is there: with what their entities said before, nobody would miss a sensor that
+//! died.
 
 use crate::adwin::{Adwin, Drift};
-use crate::block::Block;
+use crate::encoded::Encoded;
 
 /// How changes are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -54,16 +57,20 @@ impl ObservedDrift {
     }
 
     /// Add events in turn, and return the changes found; `first` is the number of the first of them.
-    pub fn add(&mut self, events: &Block, first: u64) -> Vec<Change> {
+    pub fn add(&mut self, events: &Encoded, first: u64) -> Vec<Change> {
         let mut found = Vec::new();
-        for (t, number) in (0..events.len()).zip(first..) {
-            if let Some(gone) = events.gone_before(t) {
+        let block = events.block();
+        for (t, number) in (0..block.len()).zip(first..) {
+            if let Some(gone) = block.gone_before(t) {
                 self.forget(&gone.attributes);
             }
+            let mut place = block.starts[t];
             // An attribute may have several items, side by side.
-            for items in events.event(t).attributes.chunk_by(|one, next| one == next) {
+            for items in block.event(t).attributes.chunk_by(|one, next| one == next) {
                 let attribute = items[0] as usize;
-                if attribute == 0 || attribute > self.how.most {
+                let is_derived = events.derived.binary_search(&place).is_ok();
+                place += items.len();
+                if attribute == 0 || attribute > self.how.most || is_derived {
                     continue;
                 }
                 if attribute > self.counts.len() {

@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::{Encoder, Following, Item, New, NewName, RARE};
+use crate::encoded::Encoded;
 use crate::entities::{Carry, PastLabel, PastLabels, Remembered, Rules};
 use crate::math::log1p;
 use crate::names::Name;
@@ -66,6 +67,41 @@ impl Encoder {
         let each = following.carried.iter();
         let values = each.flat_map(|(each, age)| self.as_attributes(following.rules.carry, each, *age));
         values.chain(following.labels.iter().flat_map(label_attributes)).collect()
+    }
+
+    /// Mark the items of the event in hand, which begin there, that its entity said before.
+    pub(super) fn mark_carried(&self, begin: usize, out: &mut Encoded) {
+        let carried = self.carried_attributes();
+        if carried.is_empty() {
+            return;
+        }
+        for at in begin..out.values.len() {
+            if carried.binary_search(&out.attributes[at]).is_ok() {
+                out.derived.push(at);
+            }
+        }
+        // Rates are among them already.
+        let known = out.derived.len() - out.derived.iter().rev().take_while(|&&at| at >= begin).count();
+        out.derived[known..].sort_unstable();
+    }
+
+    /// The attributes that were carried into the event, ascending.
+    fn carried_attributes(&self) -> Vec<u32> {
+        let Some(following) = &self.following else { return vec![] };
+        let find = |(name, ..): Carried| self.vocabulary.find(Name::Text(&name));
+        let mut carried: Vec<u32> = match following.rules.carry {
+            Carry::Off => vec![],
+            Carry::Fill => following.carried.iter().map(|(each, _)| each.attribute).collect(),
+            Carry::Last => {
+                let is_own = |attribute: &u32| following.own.iter().any(|each| each.attribute == *attribute);
+                let each = following.carried.iter();
+                let beside = each.flat_map(|(each, age)| self.as_attributes(Carry::Last, each, *age));
+                beside.filter_map(find).filter(|attribute| !is_own(attribute)).collect()
+            }
+        };
+        carried.extend(following.labels.iter().flat_map(label_attributes).filter_map(find));
+        carried.sort_unstable();
+        carried
     }
 
     /// As attributes of an event.

@@ -121,7 +121,7 @@ impl Encoded {
         }
         let starts = starts.into_iter().map(|start| start as usize).collect();
         Ok(Self {
-            inner: encoded::Encoded { starts, attributes, coordinates, values, raw, gone: Vec::new() },
+            inner: encoded::Encoded { starts, attributes, coordinates, values, raw, ..Default::default() },
         })
     }
 

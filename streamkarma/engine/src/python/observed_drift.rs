@@ -20,7 +20,7 @@ impl ObservedDrift {
 
     /// Add events in turn; event, attribute and the shares before and after of each change found.
     fn add(&mut self, events: &Encoded, first: u64) -> Vec<(u64, usize, f64, f64)> {
-        let found = self.inner.add(&events.inner.block(), first);
+        let found = self.inner.add(&events.inner, first);
         found
             .into_iter()
             .map(|Change { event, attribute, before, after }| (event, attribute, before, after))
