@@ -105,8 +105,11 @@ def fed(
 @contextmanager
 def small_parts(events: int) -> Iterator[None]:
     """The reader reads so many events at a time."""
-    sizes = dict.fromkeys(("_PART", "_LEAST_AHEAD", "_MOST_AHEAD"), events)
-    with patch.multiple("streamkarma.runtime.reading", **sizes):
+    sizes = dict.fromkeys(("PART", "_LEAST_AHEAD", "_MOST_AHEAD"), events)
+    with (
+        patch.multiple("streamkarma.runtime.reading", **sizes),
+        patch("streamkarma.runtime.loop.PART", events),
+    ):
         yield
 
 
@@ -132,6 +135,7 @@ def test_how_lines_are_cut_never_shows(
         assert fed(lines, cuts, way="beside", scale=scale) == whole
         assert fed(lines, cuts, way="beside", goes_on=False, scale=scale) == whole
         assert fed(lines, cuts, goes_on=False, scale=scale) == whole
+        assert fed(lines, cuts, way="dicts", goes_on=False, scale=scale) == without_reasons(whole)
     assert fed(lines, cuts, printed=False, scale=scale)[1:] == whole[1:]
 
 
@@ -178,11 +182,13 @@ def test_a_newline_inside_of_a_record_does_not_make_two_of_it() -> None:
     assert [letter["offset"] for letter in loop.dead] == [100]
 
 
-@pytest.mark.parametrize(("way", "parts"), [("", 1), ("beside", 2)])
+@pytest.mark.parametrize(("way", "parts"), [("", 1), ("dicts", 1), ("beside", 2)])
 def test_it_asks_after_each_part_whether_to_go_on(way: str, parts: int) -> None:
     lines = [b'{"a": %d, "y": %d}' % (n, n % 2) for n in range(100)]
     loop = kept(TaskModel("binary", {}, None, lambda _: None, "karma"))
-    if way == "beside":
+    if way == "dicts":
+        loop.loop._reading = None
+    elif way == "beside":
         loop.loop._reading = Reading(
             loop.loop.task_model, Fields().roles() or {}, True, True, strict=False, read_ahead=True
         )

@@ -149,6 +149,27 @@ def test_how_records_are_cut_never_shows_however_tight_the_bounds(
     assert after(cuts) == after([]) == after(list(range(200)))
 
 
+@pytest.mark.parametrize("seconds", [None, 1e6])
+def test_a_late_label_ends_no_batch_unless_its_event_is_in_it(
+    monkeypatch: pytest.MonkeyPatch, seconds: float | None
+) -> None:
+    # A batch of two records takes nearly as long as one of twenty.
+    stream: list[dict[str, Any]] = []
+    for event in made([0, 1], 600, 0):
+        stream.append(without(event, "y"))
+        if len(stream) >= 100:
+            stream.append({"id": len(stream) // 2 - 50, "y": len(stream) % 2})
+    loop = a_loop(Pending(1000, seconds), "binary")
+    batches: list[int] = []
+    run = loop.loop._run
+    monkeypatch.setattr(loop.loop, "_run", lambda batch: (batches.append(len(batch.labels)), run(batch)))
+    loop.feed(lines(stream))
+    assert loop.loop.pending is not None
+    assert loop.loop.pending.matched > 400
+    assert sum(batches) == len(loop.rows)
+    assert len(batches) < 20
+
+
 def test_labels_turn_out_to_be_numbers_while_events_wait() -> None:
     loop = a_loop(Pending(10))
     loop.feed(lines([{"id": 1, "a": 1}, {"id": 2, "a": 2}, {"id": 2, "y": 0}, {"id": 1, "y": 3.5}]))

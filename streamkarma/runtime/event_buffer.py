@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -92,6 +93,8 @@ class EventBuffer:
         Complete vectors; empty if no event has one.
     waiting
         Events that will wait for their labels, by id.
+    earliest
+        The earliest time of these; infinite if there are none.
     groups
         The positions of events that share a label.
     """
@@ -106,6 +109,7 @@ class EventBuffer:
         self.full: list[dict[str, float] | None] = []
         self.settled: dict[int, PendingEvent] = {}
         self.waiting: dict[bytes, WaitingEvent] = {}
+        self.earliest = math.inf
         self.groups: list[range] = []
 
     def append(
@@ -122,6 +126,11 @@ class EventBuffer:
         self.targets.append(given)
         self.ids.append(taken.id)
         self.at.append(at)
+
+    def wait(self, key: bytes, event: WaitingEvent) -> None:
+        """Have the event added last wait for its label, under an id."""
+        self.waiting[key] = event
+        self.earliest = min(self.earliest, event.time)
 
     def batch(self) -> EventBatch:
         """The events so far."""

@@ -131,10 +131,9 @@ class Gatherer:
         key = key_of(taken.id, number)
         now = time_of(self.records, at, self._fields, taken, pending, self._fields.timed in self.followed)
         waiting = self.buffer.waiting
-        crowded = len(waiting) >= pending.limit
-        if waiting and (crowded or key in waiting or not is_missing(given) or pending.seconds is not None):
-            # Waiting events are stored before anything is looked up or expires. Otherwise the result would
-            # depend on how the records were divided into blocks, which differs in a replay.
+        if key in waiting or len(waiting) >= pending.limit or pending.is_over(self.buffer.earliest, now):
+            # Waiting events are stored before they are looked up or expire. Otherwise the result would depend
+            # on how the records were divided into blocks, which differs in a replay.
             self._flush()
         pending.expire(now)
         if is_missing(given):
@@ -145,7 +144,7 @@ class Gatherer:
             if is_missing(early):
                 pending.make_room(key, len(self.buffer.waiting))
                 kept = None if self._teaches(None, taken.weight) else self._worth_keeping(record)
-                self.buffer.waiting[key] = WaitingEvent(len(self.buffer.labels) - 1, kept, now, entity)
+                self.buffer.wait(key, WaitingEvent(len(self.buffer.labels) - 1, kept, now, entity))
             else:
                 pending.settle_label(key)
             return
@@ -175,6 +174,8 @@ class Gatherer:
         """Learn all waiting events of an entity with its label."""
         pending = self._pending
         assert pending is not None
+        if self.buffer.waiting:
+            self._flush()
         label, keys = self._label({}, given), pending.keys_of(entity)
         if not keys:
             pending.unmatched += 1

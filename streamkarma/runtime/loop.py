@@ -26,7 +26,7 @@ from streamkarma.runtime.monitor import Monitor
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.pending import Pending
 from streamkarma.runtime.prediction_rows import prediction_columns, rows_of
-from streamkarma.runtime.reading import Reading
+from streamkarma.runtime.reading import PART, Reading
 from streamkarma.runtime.regret_adapter import RegretAdapter
 from streamkarma.runtime.task import TaskModel
 from streamkarma.runtime.waiting import keep_waiting
@@ -189,8 +189,9 @@ class Loop:
                 stops = not goes_on()
             else:
                 behind = self._take_one(at)
-                if self._one_by_one:
+                if self._one_by_one or self._gatherer.events >= PART:
                     self._flush()
+                    stops = not goes_on()
             if self.failure is not None:
                 return behind
             at = behind

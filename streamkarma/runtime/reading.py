@@ -37,8 +37,8 @@ class Read(NamedTuple):
     unknown: str | None
 
 
-#: Events read at once.
-_PART = 8192
+#: Events read, or gathered, at once.
+PART = 8192
 #: Events read ahead while as many are learned: enough to make the hand-over cheap, and few enough for both to
 #: start early, so several parts of a block where it has that many.
 _LEAST_AHEAD, _MOST_AHEAD, _PARTS = 1024, 4096, 4
@@ -88,7 +88,7 @@ class Reading:
         which has no effect: all labels are known, and every part that was read is yielded.
         """
         self._task_model.check_positive()
-        size = _PART
+        size = PART
         if self._thread is not None:
             size = min(max(_LEAST_AHEAD, min(len(records) - at, most) // _PARTS), _MOST_AHEAD)
         read = self.read(records, at, min(size, most))
