@@ -151,6 +151,31 @@ def test_cuts_do_not_show(learner: str, task: str, seed: int, cuts: list[int], l
     assert state(whole) == state(pieces)
 
 
+@pytest.mark.parametrize("learner", ["auto", "explicit"])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 120), max_size=6), limit=st.integers(1, 60))
+def test_cuts_do_not_show_in_labels_of_entities(learner: str, seed: int, cuts: list[int], limit: int) -> None:
+    rng = random.Random(seed)
+    stream: Records = []
+    for t in range(60):
+        device = {"device": f"d{rng.randrange(6)}"}
+        stream.append(device | ({"id": t} if rng.random() < 0.5 else {}) | {"a": rng.gauss(0.0, 1.0)})
+        if rng.random() < 0.4:
+            stream.append({"device": f"d{rng.randrange(6)}", "y": rng.randrange(2)})
+        if rng.random() < 0.3:
+            stream.append({"id": rng.randrange(t + 1), "y": rng.randrange(2)})
+
+    def after(ends: list[int]) -> Any:
+        model = TaskModel("binary", {"entity": "device"}, None, lambda _: None, learner)
+        loop = kept(model, fields=Fields(id="id"), pending=Pending(limit))
+        for begin, end in pairwise(sorted({0, len(stream), *(each % len(stream) for each in ends)})):
+            loop.feed(lines(stream[begin:end]), begin + 1)
+        assert loop.loop.pending is not None
+        return loop.rows, state(loop), loop.dead, loop.loop.pending.summary()
+
+    assert after(cuts) == after([]) == after(list(range(200)))
+
+
 @pytest.mark.parametrize("mode", ["learn", "ignore"])
 def test_a_model_resumed_while_events_wait_goes_on_as_it_began(
     streamkarma: Program, tmp_path: Path, mode: str

@@ -93,8 +93,8 @@ class EventBuffer:
         Complete vectors; empty if no event has one.
     waiting
         Events that will wait for their labels, by id.
-    earliest
-        The earliest time of these; infinite if there are none.
+    earliest, entities
+        The earliest time of these, infinite if there are none, and their entities.
     groups
         The positions of events that share a label.
     """
@@ -110,6 +110,7 @@ class EventBuffer:
         self.settled: dict[int, PendingEvent] = {}
         self.waiting: dict[bytes, WaitingEvent] = {}
         self.earliest = math.inf
+        self.entities: set[str | None] = set()
         self.groups: list[range] = []
 
     def append(
@@ -131,6 +132,7 @@ class EventBuffer:
         """Have the event added last wait for its label, under an id."""
         self.waiting[key] = event
         self.earliest = min(self.earliest, event.time)
+        self.entities.add(event.entity)
 
     def batch(self) -> EventBatch:
         """The events so far."""

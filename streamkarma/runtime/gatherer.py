@@ -174,7 +174,7 @@ class Gatherer:
         """Learn all waiting events of an entity with its label."""
         pending = self._pending
         assert pending is not None
-        if self.buffer.waiting:
+        if entity in self.buffer.entities:
             self._flush()
         label, keys = self._label({}, given), pending.keys_of(entity)
         if not keys:
