@@ -320,6 +320,9 @@ class LineReader:
     def know(self, labels: list[Any] | float) -> None:
         """Take the classes that are known, or the largest number of a regression."""
 
+    def refuse(self, label: str, reason: str) -> None:
+        """Reject records with a label, in JSON, for a reason, until other labels are known."""
+
     def read(self, encoder: Encoder, text: bytes, begin: int, most: int, given: bool | None = None) -> Lines:
         """Read up to ``most`` events; if ``given`` says whether there is a label, any is taken."""
 

@@ -182,6 +182,21 @@ def test_a_newline_inside_of_a_record_does_not_make_two_of_it() -> None:
     assert [letter["offset"] for letter in loop.dead] == [100]
 
 
+def test_the_same_bad_label_ends_a_part_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = [b'{"a": 1, "y": [1]}', b'{"a": 1, "y": "three"}', b'{"a": 1, "y": 2.5}']
+    lines = [bad[n // 5 % 3] if n % 5 == 0 else b'{"a": %d, "y": %d}' % (n, n % 2) for n in range(300)]
+    loop, slowly = (kept(TaskModel("binary", {}, None, lambda _: None, "karma")) for _ in range(2))
+    slowly.loop._reading = None
+    parts: list[int] = []
+    run = loop.loop._run
+    monkeypatch.setattr(loop.loop, "_run", lambda batch: (parts.append(len(batch.labels)), run(batch)))
+    loop.feed(lines)
+    slowly.feed(lines)
+    assert (loop.rows, loop.dead) == (slowly.rows, slowly.dead)
+    assert len(loop.dead) == 60
+    assert len(parts) < 10
+
+
 @pytest.mark.parametrize(("way", "parts"), [("", 1), ("dicts", 1), ("beside", 2)])
 def test_it_asks_after_each_part_whether_to_go_on(way: str, parts: int) -> None:
     lines = [b'{"a": %d, "y": %d}' % (n, n % 2) for n in range(100)]

@@ -222,6 +222,7 @@ class Loop:
         try:
             label = self._gatherer.check(given)
         except RecordError as error:
+            reading.refuse(text, str(error))
             begin, behind = self._records.begin(at), self._records.begin(at + 1)
             assert self._records.text is not None
             self._set_aside(at, self._records.text[begin : behind - 1], str(error))

@@ -43,6 +43,9 @@ PART = 8192
 #: start early, so several parts of a block where it has that many.
 _LEAST_AHEAD, _MOST_AHEAD, _PARTS = 1024, 4096, 4
 
+#: Refused labels that are remembered, and their maximum length: the same ones tend to come again.
+MOST_REFUSED, LONGEST_REFUSED = 1000, 100
+
 
 class Reading:
     """Reads records for a model whose field names the engine can handle.
@@ -74,6 +77,7 @@ class Reading:
         self._reader = LineReader(dict(roles), learn, unlabelled, strict)
         self._has_ids = ID in roles.values()
         self._known: tuple[Any, int] | None = None
+        self._refused = 0
         self._strict = strict
         self._thread = ThreadPoolExecutor(1, "reader") if read_ahead else None
 
@@ -130,6 +134,12 @@ class Reading:
         records.remember(at + 1, begin + lines.end)
         return self._ready(lines, at, [label], shown_labels([given]))
 
+    def refuse(self, label: str, reason: str) -> None:
+        """Reject later records with a label, in JSON, for this reason, instead of stopping at each."""
+        if self._refused < MOST_REFUSED and len(label) <= LONGEST_REFUSED:
+            self._refused += 1
+            self._reader.refuse(label, reason)
+
     def _lines(
         self, records: Records, at: int, most: int, given: bool | None = None
     ) -> tuple[Lines, bytes, int]:
@@ -157,4 +167,5 @@ class Reading:
             numbers = self._task_model.predicts_numbers
             self._reader.know(LARGEST_TARGET if numbers else classes)
             self._known = known
+            self._refused = 0
         return classes

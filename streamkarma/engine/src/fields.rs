@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::json::{EXACT, Number, Value};
+use crate::json::{EXACT, Fault, Number, Value};
 use crate::spelled::name_of;
 
 /// What a name is for.
@@ -56,6 +56,21 @@ impl Roles {
 
 fn bit(name: &str) -> u64 {
     1 << (name.len() % 64)
+}
+
+/// Which labels are known.
+#[derive(Debug)]
+pub struct Known {
+    /// Those of the model.
+    pub labels: Labels,
+    /// Those that were refused, in JSON, and why.
+    pub refused: HashMap<String, Fault>,
+}
+
+impl From<Labels> for Known {
+    fn from(labels: Labels) -> Self {
+        Self { labels, refused: HashMap::new() }
+    }
 }
 
 /// Labels that need no second look.

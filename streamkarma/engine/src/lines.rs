@@ -9,7 +9,7 @@ use crate::ahead::Ahead;
 use crate::encoder::Encoder;
 use crate::entities::PastLabel;
 use crate::events::{Events, Rejected};
-use crate::fields::{Labels, MOST_KEPT, Role, Roles};
+use crate::fields::{Known, MOST_KEPT, Role, Roles};
 use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
 use crate::names::{Name, shown};
 use crate::one_pass;
@@ -60,7 +60,7 @@ impl Reading {
     pub fn read(
         &self,
         encoder: &mut Encoder,
-        labels: &Labels,
+        labels: &Known,
         text: &[u8],
         begin: usize,
         most: usize,
@@ -105,7 +105,7 @@ impl Reading {
     fn line(
         &self,
         encoder: &mut Encoder,
-        labels: &Labels,
+        labels: &Known,
         line: &str,
         events: &mut Events,
     ) -> Result<(), Why> {
@@ -205,7 +205,7 @@ impl Reading {
     fn enter(
         &self,
         encoder: &mut Encoder,
-        labels: &Labels,
+        labels: &Known,
         taken: &Taken,
         events: &mut Events,
     ) -> Result<(), Why> {
@@ -216,7 +216,10 @@ impl Reading {
         let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Why::Fault)?;
         let raw = taken.label.unwrap_or("null");
         let value = Value::of(raw).map_err(Why::Fault)?;
-        let label = labels.known(&value, raw).ok_or_else(|| Why::Label(raw.to_owned()))?;
+        let label = labels.labels.known(&value, raw).ok_or_else(|| match labels.refused.get(raw) {
+            Some(reason) => Why::Fault(reason.clone()),
+            None => Why::Label(raw.to_owned()),
+        })?;
         let learned = if label.is_there { self.learn } else { self.unlabelled };
         let learned = learned && weight > 0.0;
         encoder.finish(learned, &mut events.encoded);

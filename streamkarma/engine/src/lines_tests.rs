@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::encoder::{Encoder, Following};
 use crate::entities::{Carry, Rules};
 use crate::events::{Events, Rejected};
-use crate::fields::{Classes, LabelKind, Labels, Role, Roles};
+use crate::fields::{Classes, Known, LabelKind, Labels, Role, Roles};
 use crate::lines::Reading;
 use crate::vocabulary::Bounds;
 
@@ -20,9 +20,9 @@ fn reading(id: &str) -> Reading {
     Reading { roles: Roles::new(names), learn: true, unlabelled: false, strict: false }
 }
 
-fn labels() -> Labels {
+fn labels() -> Known {
     let texts = [("spam".to_owned(), 0)].into();
-    Labels::Classes(Classes { texts, numbers: vec![7.0], ..Classes::default() })
+    Labels::Classes(Classes { texts, numbers: vec![7.0], ..Classes::default() }).into()
 }
 
 /// An encoder that follows the entities of the attribute `who`, up to 5,000 of them.
@@ -137,11 +137,23 @@ fn reading_stops_before_a_label_that_is_not_known() {
     assert_eq!((events.lines, events.count, &text[events.end..events.end + 4]), (vec![0], 1, "{\"ne"));
     assert_eq!(encoder.vocabulary().coordinate_count(), 1);
     for (is_there, coordinates) in [(false, 1), (true, 2)] {
-        let labels = Labels::Given(is_there);
+        let labels = Labels::Given(is_there).into();
         let events = reading("id").read(&mut encoder, &labels, text.as_bytes(), events.end, 1);
         assert_eq!((events.count, events.encoded.values.len()), (1, 2));
         assert_eq!(encoder.vocabulary().coordinate_count(), coordinates);
     }
+}
+
+#[test]
+fn a_label_that_was_refused_is_rejected_where_it_comes_again() {
+    let mut labels = labels();
+    labels.refused.insert("\"ham\"".to_owned(), "no class".to_owned());
+    let (mut encoder, text) = (encoder(), "{\"new\":1,\"y\":\"ham\"}\n{\"a\":1,\"y\":7}\n{\"y\":\"eggs\"}\n");
+    let events = reading("id").read(&mut encoder, &labels, text.as_bytes(), 0, 9);
+    assert_eq!((events.lines, events.unknown.as_deref()), (vec![1], Some("\"eggs\"")));
+    let Rejected { line, place, fault } = &events.rejected[0];
+    assert_eq!((*line, &text[place.clone()], &**fault), (0, "{\"new\":1,\"y\":\"ham\"}", "no class"));
+    assert_eq!(encoder.vocabulary().coordinate_count(), 2);
 }
 
 #[test]
@@ -212,7 +224,7 @@ fn labels_that_are_long_integers_are_classes_by_all_digits() {
     let labels =
         ["1152921504606846977", "1152921504606846976", "1152921504606846976.0", "7", "1152921504606846978"];
     let text: String = labels.iter().map(|label| format!("{{\"y\":{label}}}\n")).collect();
-    let events = reading("id").read(&mut encoder(), &Labels::Classes(classes), text.as_bytes(), 0, 99);
+    let events = reading("id").read(&mut encoder(), &Labels::Classes(classes).into(), text.as_bytes(), 0, 99);
     let kinds = [LabelKind::Long, LabelKind::Long, LabelKind::Number, LabelKind::Integer];
     assert_eq!(events.kinds, kinds.map(|kind| kind as i32));
     assert_eq!(events.labels, [0.0, 1.0, 1_152_921_504_606_846_976.0, 7.0]);

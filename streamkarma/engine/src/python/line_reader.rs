@@ -11,7 +11,7 @@ use super::encoded::Encoded;
 use super::encoder::Encoder;
 use super::fields::{labels_of, roles_of};
 use crate::events::Events;
-use crate::fields::Labels;
+use crate::fields::{Known, Labels};
 use crate::json::{self, Fault, Value};
 use crate::lines::{self, Reading};
 
@@ -19,7 +19,7 @@ use crate::lines::{self, Reading};
 #[pyclass(module = "streamkarma._engine")]
 pub struct LineReader {
     reading: Reading,
-    labels: Labels,
+    labels: Known,
 }
 
 /// What a reader found; see `_engine.pyi`.
@@ -42,13 +42,18 @@ impl LineReader {
     #[new]
     fn new(roles: HashMap<String, i64>, learn: bool, unlabelled: bool, strict: bool) -> PyResult<Self> {
         let reading = Reading { roles: roles_of(roles)?, learn, unlabelled, strict };
-        Ok(Self { reading, labels: Labels::Given(false) })
+        Ok(Self { reading, labels: Labels::Given(false).into() })
     }
 
     /// Take classes, or the largest number of a regression, for the labels that are known.
     fn know(&mut self, labels: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.labels = labels_of(labels)?;
+        self.labels = labels_of(labels)?.into();
         Ok(())
+    }
+
+    /// Reject records with a label, in JSON, for a reason, until other labels are known.
+    fn refuse(&mut self, label: String, reason: String) {
+        self.labels.refused.insert(label, reason);
     }
 
     /// Read up to `most` events; with `given`, any label is taken, and it says whether there is one.
@@ -64,7 +69,7 @@ impl LineReader {
     ) -> PyResult<Lines> {
         encoder.inner.set_asking(false, false);
         let (reading, bytes, inner) = (&self.reading, text.as_bytes(), &mut encoder.inner);
-        let given = given.map(Labels::Given);
+        let given = given.map(|is_there| Known::from(Labels::Given(is_there)));
         let labels = given.as_ref().unwrap_or(&self.labels);
         Lines::new(py, py.detach(|| reading.read(inner, labels, bytes, begin, most)))
     }
