@@ -150,16 +150,18 @@ def test_how_records_are_cut_never_shows_however_tight_the_bounds(
 
 
 @pytest.mark.parametrize("seconds", [None, 1e6])
+@pytest.mark.parametrize("task", ["binary", "regression"])
 def test_a_late_label_ends_no_batch_unless_its_event_is_in_it(
-    monkeypatch: pytest.MonkeyPatch, seconds: float | None
+    monkeypatch: pytest.MonkeyPatch, task: str, seconds: float | None
 ) -> None:
     # A batch of two records takes nearly as long as one of twenty.
     stream: list[dict[str, Any]] = []
     for event in made([0, 1], 600, 0):
         stream.append(without(event, "y"))
         if len(stream) >= 100:
-            stream.append({"id": len(stream) // 2 - 50, "y": len(stream) % 2})
-    loop = a_loop(Pending(1000, seconds), "binary")
+            label = len(stream) % 2 if task == "binary" else len(stream) / 7
+            stream.append({"id": len(stream) // 2 - 50, "y": label})
+    loop = a_loop(Pending(1000, seconds), task)
     batches: list[int] = []
     run = loop.loop._run
     monkeypatch.setattr(loop.loop, "_run", lambda batch: (batches.append(len(batch.labels)), run(batch)))

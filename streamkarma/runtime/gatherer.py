@@ -246,6 +246,9 @@ class Gatherer:
             return given  # type: ignore[no-any-return]  # it is one of the model's labels
         # An invalid event must not settle the task.
         self._task_model.model.vocabulary.check(record)
+        if self._task_model.predicts_numbers and type(given) in (int, float) and not is_missing(given):
+            # A number does not change the task, and earlier events need not be processed first.
+            return self._task_model.check(given)
         return self.check(given)
 
     def check(self, label: Any) -> Label | None:
