@@ -58,12 +58,12 @@ fn bit(name: &str) -> u64 {
     1 << (name.len() % 64)
 }
 
-/// Which labels are known.
+/// What is known of labels.
 #[derive(Debug)]
 pub struct Known {
-    /// Those of the model.
+    /// Those that are taken.
     pub labels: Labels,
-    /// Those that were refused, in JSON, and why.
+    /// Those that were refused before, in JSON, and why.
     pub refused: HashMap<String, Fault>,
 }
 

@@ -60,7 +60,7 @@ impl Reading {
     pub fn read(
         &self,
         encoder: &mut Encoder,
-        labels: &Known,
+        known: &Known,
         text: &[u8],
         begin: usize,
         most: usize,
@@ -76,7 +76,7 @@ impl Reading {
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let read = match std::str::from_utf8(&rest[..length]) {
                 Ok(line) if line.bytes().all(is_blank) => Ok(()),
-                Ok(line) => self.line(encoder, labels, line, &mut events),
+                Ok(line) => self.line(encoder, known, line, &mut events),
                 Err(_) => Err(Why::Fault("not JSON: not UTF-8".to_owned())),
             };
             let mut stop = false;
@@ -102,21 +102,15 @@ impl Reading {
     }
 
     /// Read a line that is not empty.
-    fn line(
-        &self,
-        encoder: &mut Encoder,
-        labels: &Known,
-        line: &str,
-        events: &mut Events,
-    ) -> Result<(), Why> {
+    fn line(&self, encoder: &mut Encoder, known: &Known, line: &str, events: &mut Events) -> Result<(), Why> {
         match self.record(encoder, line) {
-            Ok(taken) => self.enter(encoder, labels, &taken, events),
+            Ok(taken) => self.enter(encoder, known, &taken, events),
             Err(fault) => match without_nan(line) {
                 None => Err(Why::Fault(fault)),
                 Some(Err(fault)) => Err(Why::Fault(fault)),
                 Some(Ok(without)) => {
                     let taken = self.record(encoder, &without).map_err(Why::Fault)?;
-                    self.enter(encoder, labels, &taken, events)
+                    self.enter(encoder, known, &taken, events)
                 }
             },
         }
@@ -205,7 +199,7 @@ impl Reading {
     fn enter(
         &self,
         encoder: &mut Encoder,
-        labels: &Known,
+        known: &Known,
         taken: &Taken,
         events: &mut Events,
     ) -> Result<(), Why> {
@@ -216,7 +210,7 @@ impl Reading {
         let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Why::Fault)?;
         let raw = taken.label.unwrap_or("null");
         let value = Value::of(raw).map_err(Why::Fault)?;
-        let label = labels.labels.known(&value, raw).ok_or_else(|| match labels.refused.get(raw) {
+        let label = known.labels.known(&value, raw).ok_or_else(|| match known.refused.get(raw) {
             Some(reason) => Why::Fault(reason.clone()),
             None => Why::Label(raw.to_owned()),
         })?;

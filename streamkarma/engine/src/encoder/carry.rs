@@ -69,7 +69,7 @@ impl Encoder {
         values.chain(following.labels.iter().flat_map(label_attributes)).collect()
     }
 
-    /// Mark the items of the event in hand, which begin there, that its entity said before.
+    /// Mark what the entity of the event in hand said before among its items, the first of which is at `begin`.
     pub(super) fn mark_carried(&self, begin: usize, out: &mut Encoded) {
         let carried = self.carried_attributes();
         if carried.is_empty() {
