@@ -131,7 +131,7 @@ class Gatherer:
         key = key_of(taken.id, number)
         now = time_of(self.records, at, self._fields, taken, pending, self._fields.timed in self.followed)
         waiting = self.buffer.waiting
-        if key in waiting or len(waiting) >= pending.limit or pending.is_over(self.buffer.earliest, now):
+        if key in waiting or len(waiting) >= pending.limit or pending.has_expired(self.buffer.earliest, now):
             # Waiting events are stored before they are looked up or expire. Otherwise the result would depend
             # on how the records were divided into blocks, which differs in a replay.
             self._flush()

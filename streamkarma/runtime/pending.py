@@ -190,15 +190,15 @@ class Pending:
             self.clock = time
         return self.clock
 
-    def is_over(self, time: float, now: float) -> bool:
-        """Whether what has waited since ``time`` has waited too long."""
-        return self.seconds is not None and time < now - self.seconds
+    def has_expired(self, since: float, now: float) -> bool:
+        """Whether what has been waiting since some time has waited too long."""
+        return self.seconds is not None and since < now - self.seconds
 
     def expire(self, now: float) -> None:
         """Drop events and labels that have waited too long."""
-        while self._events and self.is_over(next(iter(self._events.values()))[0], now):
+        while self._events and self.has_expired(next(iter(self._events.values()))[0], now):
             self._drop_oldest()
-        while self._labels and self.is_over(next(iter(self._labels.values()))[0], now):
+        while self._labels and self.has_expired(next(iter(self._labels.values()))[0], now):
             self._labels.popitem(last=False)
             self.unmatched += 1
 
