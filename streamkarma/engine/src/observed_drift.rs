@@ -60,6 +60,8 @@ impl ObservedDrift {
     pub fn add(&mut self, events: &Encoded, first: u64) -> Vec<Change> {
         let mut found = Vec::new();
         let block = events.block();
+        // Places ascend here as there.
+        let mut derived = events.derived.iter().copied().peekable();
         for (t, number) in (0..block.len()).zip(first..) {
             if let Some(gone) = block.gone_before(t) {
                 self.forget(&gone.attributes);
@@ -68,7 +70,8 @@ impl ObservedDrift {
             // An attribute may have several items, side by side.
             for items in block.event(t).attributes.chunk_by(|one, next| one == next) {
                 let attribute = items[0] as usize;
-                let is_derived = events.derived.binary_search(&place).is_ok();
+                while derived.next_if(|&at| at < place).is_some() {}
+                let is_derived = derived.peek() == Some(&place);
                 place += items.len();
                 if attribute == 0 || attribute > self.how.most || is_derived {
                     continue;
