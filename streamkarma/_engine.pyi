@@ -350,6 +350,32 @@ def add_trees(
     ``nodes`` has the features, thresholds, whether what is missing goes left, both children, and the values.
     """
 
+class MissingWords:
+    """Which cells of a table say that there is no value.
+
+    An empty one does, and one that is one of ``words``, case and blanks around it aside.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None: ...
+    def __contains__(self, cell: str) -> bool: ...
+
+class Columns:
+    """Columns of a table of text, each with its name and what it holds; None is left out.
+
+    What one holds is ``"number"``, ``"boolean"`` (a cell that is none is a text), ``"text"`` or ``"unknown"``
+    (each cell speaks for itself).
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, str] | None], missing: MissingWords) -> None: ...
+    def objects(self, rows: list[list[str]]) -> list[str]:
+        """Rows as objects of JSON, without what is missing."""
+
+def number(cell: str) -> str | None:
+    """The finite number that a cell spells, as JSON; with a leading zero, as postal codes have it, none."""
+
+def boolean(cell: str) -> str | None:
+    """The boolean that a cell spells, as JSON."""
+
 class Learner:
     """A learner: blocks of encoded events in, scores out; see ``core.learner.Learner``."""
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkarma.connectors.tables.columns import MissingWords, type_of
+from streamkarma._engine import MissingWords, boolean, number
+from streamkarma.connectors.tables.columns import type_of
 from streamkarma.connectors.tables.delimited import DelimitedTable
 from streamkarma.connectors.tables.input import TableInput
 from streamkarma.connectors.tables.rows import TOO_LONG
@@ -214,3 +215,10 @@ def test_reasons_are_there_when_their_rows_are_read() -> None:
             assert (row in table.refused) == bool((row - 1) % 3)
     assert row == 5000
     assert len(table.refused) < 1000
+
+
+def test_a_cell_that_is_no_unicode_is_neither_a_number_nor_missing() -> None:
+    # JSON can spell half of a character, and attributes that are profiled are looked at as cells are.
+    for text in ("\ud800", "NA\udcff", "1\ud800"):
+        assert text not in MISSING
+        assert number(text) is boolean(text) is None

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma._engine import is_prose
-from streamkarma.connectors.tables.columns import number
+from streamkarma._engine import is_prose, number
 from streamkarma.events.values import EXACT
 from streamkarma.profile.changes import Bits, Change, ChangeFinder, Events
 from streamkarma.profile.summaries import Distinct, Frequent, Moments

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamkarma.connectors.tables.columns import number
+from streamkarma._engine import number
 from streamkarma.profile import randomness
 from streamkarma.profile.alone import FEWEST, Label
 from streamkarma.profile.attribute import Attribute

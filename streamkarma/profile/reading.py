@@ -6,10 +6,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from streamkarma._engine import parse
+from streamkarma._engine import MissingWords, parse
 from streamkarma.connectors.base import Source
 from streamkarma.connectors.records import Records, format_position
-from streamkarma.connectors.tables.columns import MissingWords
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten
 from streamkarma.runtime.signals import StopSignal

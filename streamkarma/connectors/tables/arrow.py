@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from streamkarma.connectors.tables.columns import joined, text
 from streamkarma.connectors.tables.delimited import Piece
 from streamkarma.errors import RunError, UsageError
 
@@ -89,12 +88,12 @@ def _arrow(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
 
 def _objects(batch: pa.RecordBatch) -> list[str]:
     """Rows as objects of JSON."""
-    added = []
+    members = [[""] * batch.num_rows]
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        begin = f",{text(name)}:"
+        begin = f",{orjson.dumps(name).decode()}:"
         values = map(json_of, python_values(column))
-        added.append([begin + value if value else "" for value in values])
-    return joined(added, batch.num_rows)
+        members.append([begin + value if value else "" for value in values])
+    return ["{" + "".join(row)[1:] + "}" for row in zip(*members, strict=True)]
 
 
 def python_values(column: pa.Array) -> list[Any]:

@@ -7,16 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from streamkarma._engine import Columns, MissingWords
 from streamkarma.connectors.jsonlines.lines import Lines, read_lines
-from streamkarma.connectors.tables.columns import (
-    TYPES,
-    UNKNOWN,
-    Column,
-    MissingWords,
-    described,
-    objects,
-    type_of,
-)
+from streamkarma.connectors.tables.columns import TYPES, UNKNOWN, Column, described, type_of
 from streamkarma.connectors.tables.dialect import sniff, with_blanks
 from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, text_of
 from streamkarma.errors import RunError
@@ -90,6 +83,7 @@ class DelimitedTable:
         header, *rows = self._rows_of(sample)
         self._width = len(header)
         self._columns = self._typed(header, rows, missing, types)
+        self._objects = Columns(self._columns, missing).objects
         self.types = {
             column.name: column.kind
             for column in self._columns
@@ -114,7 +108,7 @@ class DelimitedTable:
 
     def _piece(self, rows: list[Row]) -> Piece:
         good = [row for row in rows if not isinstance(row, Refused)]
-        lines = objects(self._columns, good)
+        lines = self._objects(good)
         refused = {}
         if len(good) < len(rows):
             each = iter(lines)
@@ -181,7 +175,7 @@ class DelimitedTable:
         for name, own in zip(names, cells, strict=True):
             kind = types.get(name)
             kind = kind if kind in TYPES else type_of(own, missing)
-            columns.append(Column(name, kind, missing) if name else None)
+            columns.append(Column(name, kind) if name else None)
         if all(column is None for column in columns):
             raise RunError(f"{self._name} has no header row with column names")
         return columns

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from streamkarma import files
+from streamkarma._engine import MissingWords
 from streamkarma.connectors.base import Context
 from streamkarma.connectors.jsonlines.inputs import Input, LineInput
 from streamkarma.connectors.jsonlines.source import JsonLinesSource
 from streamkarma.connectors.tables.arrow import ArrowTable
-from streamkarma.connectors.tables.columns import TYPES, MissingWords
+from streamkarma.connectors.tables.columns import TYPES
 from streamkarma.connectors.tables.delimited import DelimitedTable
 from streamkarma.connectors.tables.formats import PACKED, format_of
 from streamkarma.connectors.tables.input import TableInput

@@ -11,6 +11,7 @@ mod ahead;
 pub mod ascending;
 pub mod asked;
 pub mod block;
+pub mod cells;
 pub mod change;
 pub mod cleaning;
 pub mod conformal;

@@ -20,25 +20,34 @@ pub fn spelled_number(text: &[u8]) -> Option<f64> {
     }
     let text = std::str::from_utf8(text).ok()?;
     let text = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
-    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (whole, rest) = digits(rest);
+    if is_plain_number(text) { text.parse().ok().filter(|number: &f64| number.is_finite()) } else { None }
+}
+
+/// Whether a text has the form of a number without a leading zero: digits with at most one point, perhaps a sign
+/// before and an exponent behind.
+///
+/// ```
+/// use _engine::spelled::is_plain_number;
+/// assert!(["+.5", "5.", "0.25e-3"].into_iter().all(is_plain_number));
+/// assert!(!["", ".", "05", "1e", "1_000", "1,5"].into_iter().any(is_plain_number));
+/// ```
+pub fn is_plain_number(text: &str) -> bool {
+    let (whole, rest) = digits(text.strip_prefix(['+', '-']).unwrap_or(text));
     let (part, rest) = match rest.strip_prefix('.') {
         Some(rest) => digits(rest),
         None => ("", rest),
     };
-    let leading_zero = whole.len() > 1 && whole.starts_with('0');
-    if leading_zero || whole.is_empty() && part.is_empty() {
-        return None;
+    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+    if has_leading_zero || whole.is_empty() && part.is_empty() {
+        return false;
     }
-    if let Some(power) = rest.strip_prefix(['e', 'E']) {
-        let (power, rest) = digits(power.strip_prefix(['+', '-']).unwrap_or(power));
-        if power.is_empty() || !rest.is_empty() {
-            return None;
+    match rest.strip_prefix(['e', 'E']) {
+        Some(power) => {
+            let (power, rest) = digits(power.strip_prefix(['+', '-']).unwrap_or(power));
+            !power.is_empty() && rest.is_empty()
         }
-    } else if !rest.is_empty() {
-        return None;
+        None => rest.is_empty(),
     }
-    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// The name that a number is, where it tells which one of several something is: without an exponent, so that it

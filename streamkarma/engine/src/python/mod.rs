@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod adwin;
 mod asked;
+mod cells;
 mod change;
 mod conformal;
 mod dict_reader;
@@ -45,6 +46,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoded::Encoded>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<asked::Asked>()?;
+    module.add_class::<cells::Columns>()?;
+    module.add_class::<cells::MissingWords>()?;
     module.add_class::<change::Change>()?;
     module.add_class::<conformal::PredictionIntervals>()?;
     module.add_class::<conformal::PredictionSets>()?;
@@ -55,6 +58,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<observed_drift::ObservedDrift>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
+    module.add_function(wrap_pyfunction!(cells::boolean, module)?)?;
+    module.add_function(wrap_pyfunction!(cells::number, module)?)?;
     module.add_function(wrap_pyfunction!(change::relabel, module)?)?;
     module.add_function(wrap_pyfunction!(change::complete_changes, module)?)?;
     module.add_function(wrap_pyfunction!(change::carry, module)?)?;

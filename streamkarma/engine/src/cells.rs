@@ -1,0 +1,121 @@
+//! The cells of a table of text, and the JSON that says the same.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::spelled::is_plain_number;
+
+/// The finite number that a cell spells, as JSON: digit by digit as it stands there.
+///
+/// ```
+/// use _engine::cells::number;
+/// let spelled = ["1.50", " +.5", "-3.e2", "007", "1,5", "1e999"].map(number);
+/// let json = [Some("1.50"), Some("0.5"), Some("-3.0e2"), None, None, None];
+/// assert_eq!(spelled.map(|number| number.map(String::from)), json.map(|number| number.map(String::from)));
+/// ```
+pub fn number(cell: &str) -> Option<Cow<'_, str>> {
+    let text = cell.trim();
+    if !is_plain_number(text) || !text.parse().is_ok_and(f64::is_finite) {
+        return None;
+    }
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    // JSON wants a digit on either side of the point.
+    let Some((whole, part)) = unsigned.split_once('.') else { return Some(text.into()) };
+    let digits_follow = part.starts_with(|first: char| first.is_ascii_digit());
+    if !whole.is_empty() && digits_follow {
+        return Some(text.into());
+    }
+    let sign = &text[..text.len() - unsigned.len()];
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let zero = if digits_follow { "" } else { "0" };
+    Some(format!("{sign}{whole}.{zero}{part}").into())
+}
+
+/// The boolean that a cell spells, as JSON.
+///
+/// ```
+/// use _engine::cells::boolean;
+/// assert_eq!(["TRUE", " false ", "yes"].map(boolean), [Some("true"), Some("false"), None]);
+/// ```
+pub fn boolean(cell: &str) -> Option<&'static str> {
+    let cell = cell.trim();
+    ["true", "false"].into_iter().find(|word| word.eq_ignore_ascii_case(cell))
+}
+
+/// Which cells say that there is no value: empty ones, and those that are one of some words, however they are
+/// written and with any blanks around them.
+///
+/// ```
+/// let missing = _engine::cells::MissingWords::new(["N/A", "Ø"]);
+/// assert!(missing.contains("n/a ") && missing.contains("ø") && missing.contains(" "));
+/// assert!(!missing.contains("?"));
+/// ```
+pub struct MissingWords {
+    /// In lower case.
+    words: HashSet<String>,
+    /// The most bytes that a cell of such a word has, in whatever case; longer ones are not looked up.
+    longest: usize,
+}
+
+/// A letter in another case has at most three times as many bytes.
+const CASE: usize = 3;
+
+impl MissingWords {
+    /// Cells that are empty or one of these words.
+    pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        let words: HashSet<String> = words.into_iter().map(|word| word.trim().to_lowercase()).collect();
+        let longest = words.iter().map(|word| CASE * word.len()).max().unwrap_or(0);
+        Self { words, longest }
+    }
+
+    /// Whether the cell says that there is no value.
+    pub fn contains(&self, cell: &str) -> bool {
+        let cell = cell.trim();
+        cell.is_empty() || cell.len() <= self.longest && self.words.contains(&cell.to_lowercase())
+    }
+}
+
+/// What a column of cells holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Numbers; what spells none is a text.
+    Number,
+    /// `true` and `false`, in any case; all else is a text.
+    Boolean,
+    /// Texts, even where they spell something else.
+    Text,
+    /// Nothing was observed in it yet, so that each cell speaks for itself.
+    Unknown,
+}
+
+/// A column of a table.
+pub struct Column {
+    /// The comma before a member of an object, its name, and the colon.
+    begin: String,
+    kind: Kind,
+}
+
+impl Column {
+    /// The column of this name, which holds this.
+    pub fn new(name: &str, kind: Kind) -> Self {
+        Self { begin: format!(",{}:", serde_json::Value::from(name)), kind }
+    }
+
+    /// Write a cell behind the members of an object, with a comma before it; nothing if it is missing.
+    pub fn write(&self, cell: &str, missing: &MissingWords, object: &mut String) {
+        if missing.contains(cell) {
+            return;
+        }
+        object.push_str(&self.begin);
+        let number = matches!(self.kind, Kind::Number | Kind::Unknown).then(|| number(cell)).flatten();
+        let boolean = || matches!(self.kind, Kind::Boolean | Kind::Unknown).then(|| boolean(cell)).flatten();
+        match number {
+            Some(number) => object.push_str(&number),
+            None => match boolean() {
+                Some(boolean) => object.push_str(boolean),
+                None => object.push_str(&serde_json::Value::from(cell).to_string()),
+            },
+        }
+    }
+}
