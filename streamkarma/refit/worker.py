@@ -1,4 +1,4 @@
-"""The process that refits while the stream continues: ``python -m streamkarma.refit.worker``.
+"""The process that refits while the stream continues.
 
 It reads one request from standard input and writes one answer of the same form, see ``worker_process``.
 """
@@ -49,7 +49,3 @@ def main() -> None:
     content = next(requests())
     with os.fdopen(output, "wb") as out:
         out.write(answer(content))
-
-
-if __name__ == "__main__":
-    main()

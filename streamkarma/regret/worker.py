@@ -1,4 +1,4 @@
-"""The process that fits baselines while the stream continues: ``python -m streamkarma.regret.worker``.
+"""The process that fits baselines while the stream continues.
 
 It reads requests from standard input, see ``worker_process``. For each request it prints a JSON line when it
 is ready, and one for each baseline as soon as it is fitted.
@@ -57,7 +57,3 @@ def main() -> None:
 
     for request in requests():
         answer(request, send)
-
-
-if __name__ == "__main__":
-    main()
