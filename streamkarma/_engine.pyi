@@ -192,6 +192,9 @@ class Encoder:
     def attribute_names(self) -> dict[int, Any]:
         """The names of the attributes by index."""
 
+    def names_of(self, attributes: list[int]) -> dict[int, Any]:
+        """The names of those of some attributes that have one."""
+
     @property
     def sizes(self) -> tuple[int, int]:
         """How many attributes and coordinates there are."""

@@ -325,7 +325,14 @@ def test_rows_have_the_strongest_contributions(tmp_path: Any, classes: int) -> N
         assert parts == sorted(parts, key=lambda pair: -abs(pair[1]))
     run = CliRunner().invoke(cli, ["explain", path, "-", "--quiet"], lines(classes))
     assert run.exit_code == 0, run.output
-    for row in map(json.loads, run.stdout.splitlines()):
+    alone = [json.loads(line) for line in run.stdout.splitlines()]
+    # Events that are not learned are explained many at once.
+    run = CliRunner().invoke(cli, ["predict", path, "-", "--explain", "2", "--quiet"], lines(classes))
+    assert run.exit_code == 0, run.output
+    strongest = [{name: row[name] for name in row if name not in ("constant", "missing")} for row in alone]
+    expected = [{**row, "contributions": row["contributions"][:2]} for row in strongest]
+    assert [json.loads(line) for line in run.stdout.splitlines()] == expected
+    for row in alone:
         score = row["score"] if classes < 3 else row["score"][str(row["prediction"])]
         total = row["constant"] + sum(part for _, part in row["contributions"])
         assert isclose(total, score, rel_tol=1e-9, abs_tol=1e-9)

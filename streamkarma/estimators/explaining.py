@@ -132,7 +132,7 @@ def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
     asked = model._pipeline.asked
     ticket = 0 if asked is None else asked.engine.ticket_of(events, t)
     attributes, parts, scores, constants, calibrations = _engine.explain(engine, events, t, others, ticket)
-    names = model.vocabulary.attribute_names
+    names = model.vocabulary.names_of(attributes)
     contributions = {}
     for attribute, part in zip(attributes, parts, strict=True):
         if attribute in names:

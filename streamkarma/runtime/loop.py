@@ -65,8 +65,8 @@ class Loop:
     recent, drift
         As in ``Monitor``.
     explaining
-        What rows explain, or None. Events are then processed one by one, since each is explained by the model
-        that predicts it.
+        What rows explain, or None. Events that are learned are then processed one by one, since each is
+        explained by the model that predicts it.
     window
         Number of latest events to keep.
     """
@@ -106,11 +106,14 @@ class Loop:
         self._output = output
         self._fail = fail
         self._next = first
-        self._read_ahead = read_ahead
+        # What is explained asks the encoder for names, which it cannot tell while it reads.
+        self._read_ahead = read_ahead and explaining is None
         self._explaining = explaining
         #: The latest events, with the remembered values of their entities.
         self.latest = deque[dict[str, Any]](maxlen=window)
-        self._one_by_one = explaining is not None or window > 0
+        # What an entity's memory adds to a record is only known until its next event.
+        remembers = window > 0 or (explaining is not None and explaining.missing > 0)
+        self._one_by_one = remembers or (explaining is not None and learn)
         self._records: Records
         self._use(task_model)
 

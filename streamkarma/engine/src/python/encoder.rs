@@ -301,8 +301,19 @@ impl Encoder {
     /// The same by index.
     #[getter]
     fn attribute_names<'py>(&self, py: Python<'py>) -> PyResult<BTreeMap<u32, Bound<'py, PyAny>>> {
+        self.names_of(py, (1..self.inner.vocabulary().attribute_count() as u32).collect())
+    }
+
+    /// The names of those of some attributes, the constant apart, that have one.
+    fn names_of<'py>(
+        &self,
+        py: Python<'py>,
+        attributes: Vec<u32>,
+    ) -> PyResult<BTreeMap<u32, Bound<'py, PyAny>>> {
         let vocabulary = self.inner.vocabulary();
-        let indices = (1..vocabulary.attribute_count() as u32).filter(|&index| !vocabulary.is_free(index));
+        let has_name =
+            |index: &u32| (*index as usize) < vocabulary.attribute_count() && !vocabulary.is_free(*index);
+        let indices = attributes.into_iter().filter(has_name);
         indices.map(|index| Ok((index, self.foreigners.object(py, vocabulary.name(index))?))).collect()
     }
 
