@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from streamkarma import ExplicitKARMAClassifier, load, save
 from streamkarma._engine import Encoded, Encoder, LineReader, parse, parse_value
 from streamkarma.connectors.kafka.records import Metadata
+from streamkarma.connectors.tables.arrow import lines_of
 from streamkarma.errors import RecordError
 from streamkarma.events.labels import Labels
 from streamkarma.monitoring.server import _figures
 from streamkarma.profile.attribute import _told
-from streamkarma.spark.arrow import lines_of
 from streamkarma.spark.predicting import _fitting, _type_of
 from tests.cluster import Cluster, Record
 from tests.conftest import Program

@@ -10,8 +10,8 @@ import orjson
 from streamkarma.connectors.jsonlines.inputs import READ_SIZE
 from streamkarma.connectors.jsonlines.lines import BLOCK, Lines, read_lines
 from streamkarma.connectors.records import Records, count_lines
+from streamkarma.connectors.tables.arrow import lines_of
 from streamkarma.errors import RunError
-from streamkarma.spark.arrow import lines_of
 from streamkarma.spark.files import file_system_of
 from streamkarma.spark.pieces import Part, Piece
 

@@ -7,8 +7,10 @@ import math
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
 
+from streamkarma._engine import write_rows
 from streamkarma.connectors.tables.delimited import Piece
 from streamkarma.errors import RunError, UsageError
 
@@ -57,7 +59,7 @@ class ArrowTable:
         try:
             for batch in self._batches:
                 if batch.num_rows:
-                    yield Piece(_objects(batch), {})
+                    yield Piece(lines_of(batch).decode().split("\n")[:-1], {})
         except self._problems as error:
             raise self._damaged(error) from error
 
@@ -86,17 +88,42 @@ def _arrow(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     return iter(pa.ipc.open_stream(file))
 
 
-def _objects(batch: pa.RecordBatch) -> list[str]:
-    """Rows as objects of JSON."""
-    members = [[""] * batch.num_rows]
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        begin = f",{orjson.dumps(name).decode()}:"
-        values = map(json_of, python_values(column))
-        members.append([begin + value if value else "" for value in values])
-    return ["{" + "".join(row)[1:] + "}" for row in zip(*members, strict=True)]
+def lines_of(batch: pa.RecordBatch) -> bytes:
+    """The rows of a batch as one object each, without what is null or NaN.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> lines_of(pa.RecordBatch.from_pydict({"t": [31.5, None], "on": [True, None], "site": ["a", "b"]}))
+    b'{"t":31.5,"on":true,"site":"a"}\\n{"site":"b"}\\n'
+    """
+    if not batch.num_columns:
+        return b"{}\n" * int(batch.num_rows)
+    return write_rows(list(map(orjson.dumps, batch.schema.names)), list(map(_column, batch.columns)))
 
 
-def python_values(column: pa.Array) -> list[Any]:
+def _column(column: pa.Array) -> Any:
+    """A column as ``write_rows`` takes it, converted at once if NumPy has its type."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _column(column.dictionary_decode())
+    if pa.types.is_floating(kind):
+        numbers = np.asarray(column.cast("float64").fill_null(np.nan))
+        if not np.isinf(numbers).any():
+            return numbers
+    if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
+        return np.asarray(column.cast("int64"))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_boolean(kind):
+        encoded = column.dictionary_encode()
+        texts = map(orjson.dumps, encoded.dictionary.to_pylist())
+        # The last text is that of what is missing.
+        return np.asarray(encoded.indices.fill_null(-1), np.int64), [*texts, b""]
+    return [_json_of(value).encode() for value in _python_values(column)]
+
+
+def _python_values(column: pa.Array) -> list[Any]:
     """The values of a column; a point in time beyond Python's years 1 to 9999 as a string."""
     plain = _without_nanoseconds(column)
     try:
@@ -122,7 +149,7 @@ def _without_nanoseconds(column: pa.Array) -> pa.Array:
     return column
 
 
-def json_of(value: Any) -> str:
+def _json_of(value: Any) -> str:
     """A value as JSON, nothing for one that is missing."""
     if value is None:
         return ""
