@@ -646,6 +646,13 @@ class TestBackgroundFit:
         assert found["mcb"]["problem"] == "its process ended with status -9"
         assert found["zero"]["events"] == 300
 
+    def test_a_worker_does_without_pandas(self, tmp_path: Path) -> None:
+        probe = "import sys\nimport sklearn.base\ndef main():\n    print('pandas' in sys.modules)\n"
+        (tmp_path / "probe.py").write_text(probe)
+        command = [sys.executable, "-m", "streamkarma.worker_process", "probe"]
+        found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+        assert found.stdout == "False\n"
+
     def test_a_worker_answers_one_request_after_another(self) -> None:
         first = BackgroundFit(self.snapshot(), ["zero"], "binary", "logistic", 60)
         assert self.results(first)["zero"]["events"] == 300
