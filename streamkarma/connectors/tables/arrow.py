@@ -105,17 +105,18 @@ def lines_of(batch: pa.RecordBatch) -> bytes:
 def _column(column: pa.Array) -> Any:
     """A column as ``write_rows`` takes it, converted at once if NumPy has its type."""
     import pyarrow as pa
+    from pyarrow.types import is_boolean, is_dictionary, is_floating, is_integer, is_large_string, is_string
 
     kind = column.type
-    if pa.types.is_dictionary(kind):
+    if is_dictionary(kind):
         return _column(column.dictionary_decode())
-    if pa.types.is_floating(kind):
+    if is_floating(kind):
         numbers = np.asarray(column.cast("float64").fill_null(np.nan))
         if not np.isinf(numbers).any():
             return numbers
-    if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
+    if is_integer(kind) and kind != pa.uint64() and not column.null_count:
         return np.asarray(column.cast("int64"))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_boolean(kind):
+    if any(is_one(kind) for is_one in (is_integer, is_boolean, is_string, is_large_string)):
         encoded = column.dictionary_encode()
         texts = map(orjson.dumps, encoded.dictionary.to_pylist())
         # The last text is that of what is missing.
