@@ -72,7 +72,7 @@ def _receive(found: SimpleQueue[bytes]) -> None:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Has libraries go on as where pandas is not installed.
+    """Makes libraries behave as if pandas were not installed.
 
     scikit-learn and LightGBM import it where they find it, for their callers' sake. Workers only have arrays,
     and this import would be a quarter of their start and a third of their memory.

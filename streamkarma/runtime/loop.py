@@ -106,7 +106,7 @@ class Loop:
         self._output = output
         self._fail = fail
         self._next = first
-        # What is explained asks the encoder for names, which it cannot tell while it reads.
+        # Explanations ask the encoder for names, which it cannot give while it reads ahead.
         self._read_ahead = read_ahead and explaining is None
         self._explaining = explaining
         #: The latest events, with the remembered values of their entities.
