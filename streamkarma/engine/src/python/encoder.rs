@@ -304,7 +304,7 @@ impl Encoder {
         self.names_of(py, (1..self.inner.vocabulary().attribute_count() as u32).collect())
     }
 
-    /// The names of those of some attributes, the constant apart, that have one.
+    /// The names of those of some attributes that have one.
     fn names_of<'py>(
         &self,
         py: Python<'py>,
