@@ -425,15 +425,22 @@ def test_wrong_usage_is_one_line(streamkarma: Program, options: list[str], why: 
     assert why in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("labels", "why"), [("abc", "the label 'c' is a third class"), ([1.5, 2.5], "no meaning in a regression")]
-)
-def test_labels_for_which_a_threshold_has_no_meaning_end_the_run(
-    streamkarma: Program, labels: Any, why: str
-) -> None:
-    refused = streamkarma("learn", "--threshold", "0.3", records=[{"x": 1, "y": label} for label in labels])
+def test_a_regression_for_which_a_threshold_has_no_meaning_ends_the_run(streamkarma: Program) -> None:
+    refused = streamkarma("learn", "--threshold", "0.3", records=[{"x": 1, "y": y} for y in (1.5, 2.5)])
     assert refused.code == 2
-    assert why in refused.stderr.splitlines()[-1]
+    assert "no meaning in a regression" in refused.stderr.splitlines()[-1]
+
+
+def test_a_third_class_is_set_aside_where_a_threshold_is_for_two(
+    streamkarma: Program, tmp_path: Path
+) -> None:
+    plan = ["learn", "--threshold", "0.3", "--model", "m", "--dead-letters", "bad.jsonl"]
+    done = streamkarma(*plan, records=[{"x": 1, "y": label} for label in "abcb"])
+    assert done.code == 0
+    assert [row["target"] for row in done.rows] == ["a", "b", "b"]
+    [letter] = map(json.loads, (tmp_path / "bad.jsonl").read_text().splitlines())
+    assert letter["error"].startswith("the label 'c' is a third class, and the threshold 0.3 is for two")
+    assert load(tmp_path / "m").classes == ["a", "b"]
 
 
 def test_a_weight_for_no_class_is_reported(streamkarma: Program, tmp_path: Path) -> None:

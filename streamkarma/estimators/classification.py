@@ -17,7 +17,7 @@ from streamkarma.checkpoint import finite
 from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
-from streamkarma.errors import UsageError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of, plain_costs
 from streamkarma.estimators.frames import column_like, frame_like
@@ -306,7 +306,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def _checked(self, label: Any, labels: Labels) -> Label:
         checked, known = labels.check(label), labels.known
         if isinstance(self.threshold, Real) and len(known) == 2 and checked not in known:
-            raise UsageError(
+            raise RecordError(
                 f"the label {shown(checked)} is a third class, and the threshold {self.threshold:g} "
                 "is for two; balanced is for any number"
             )
