@@ -1,10 +1,13 @@
 """``python -m streamkarma``, and the program ``streamkarma``."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the program; Ctrl-C ends it without a word, also while it is still being imported."""
+    # numpy would start a thread for each core for its linear algebra: time and memory for nothing, here.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from streamkarma.cli import main as run
 
