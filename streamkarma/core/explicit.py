@@ -39,6 +39,8 @@ class Step(NamedTuple):
         SGD: as in ``support.Rule``.
     half_life
         In events, above 0; 0 for never.
+    restarts
+        Whether the model forgets everything where its errors rise.
     """
 
     update: int
@@ -48,6 +50,7 @@ class Step(NamedTuple):
     rho: float
     steepness: float
     half_life: float
+    restarts: bool = False
 
 
 class Explicit(Learner):

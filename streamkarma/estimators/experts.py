@@ -68,7 +68,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
       logarithms bears heavy tails. SGD with a constant step follows what changes.
     - *Of two values* products have a weight for each pair, and the factorisation machine one that factorises:
       it knows something of two categories that never met, and sleeps where there are but few. Bins know
-      thresholds and boxes.
+      thresholds and boxes; those that move also begin anew where their errors rise.
     - *Subspaces* complete what is missing by what it goes together with.
     - *Neighbours* know any shape, but of few attributes, and the *forest* what trees know.
 
@@ -101,7 +101,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "sgd 0.1": Sgd(regression, 0.1, forget, TABLE_BITS),
         "products": Products(step(3.0), TABLE_BITS, MOST_PRODUCTS),
         "bins": Bins(step(1.0), TABLE_BITS),
-        "bins moving": Bins(step(1.0, moving), TABLE_BITS),
+        "bins moving": Bins(step(1.0, moving)._replace(restarts=True), TABLE_BITS),
         "factorisation machine": FactorisationMachine(
             regression, FACTOR_ETA, FACTOR_SHRINK, forget, TABLE_BITS
         ),

@@ -40,6 +40,7 @@ pub mod one_pass;
 #[cfg(test)]
 mod random;
 pub mod rate_key;
+pub mod rise;
 pub mod rows;
 pub mod scale;
 pub mod spelled;

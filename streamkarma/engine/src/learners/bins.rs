@@ -208,7 +208,16 @@ mod tests {
 
     fn learner() -> Bins {
         let (update, loss) = (Update::Arow, Loss::Hinge);
-        let step = Step { update, loss, r: 1.0, eta: 0.0, rho: 0.0, steepness: 0.0, half_life: 0.0 };
+        let step = Step {
+            update,
+            loss,
+            r: 1.0,
+            eta: 0.0,
+            rho: 0.0,
+            steepness: 0.0,
+            half_life: 0.0,
+            restarts: false,
+        };
         Bins::new(step, 18, 512).unwrap()
     }
 

@@ -18,7 +18,16 @@ fn number(t: u32) -> f64 {
 }
 
 fn step(loss: Loss) -> Step {
-    Step { update: Update::Arow, loss, r: 1.0, eta: 0.0, rho: 0.0, steepness: 0.0, half_life: 0.0 }
+    Step {
+        update: Update::Arow,
+        loss,
+        r: 1.0,
+        eta: 0.0,
+        rho: 0.0,
+        steepness: 0.0,
+        half_life: 0.0,
+        restarts: false,
+    }
 }
 
 fn sgd(regression: bool) -> Sgd {

@@ -29,7 +29,7 @@ const EVENTS: usize = 300;
 
 fn step(update: Update) -> Step {
     let loss = if update == Update::Arow { Loss::Hinge } else { Loss::Logistic };
-    Step { update, loss, r: 1.0, eta: 0.2, rho: 0.01, steepness: 0.0, half_life: 500.0 }
+    Step { update, loss, r: 1.0, eta: 0.2, rho: 0.01, steepness: 0.0, half_life: 500.0, restarts: false }
 }
 
 fn explicit(gamma: usize, update: Update, table_bits: u32) -> Explicit {

@@ -147,7 +147,16 @@ mod tests {
 
     fn learner() -> Products {
         let (update, loss) = (Update::Arow, Loss::Hinge);
-        let step = Step { update, loss, r: 1.0, eta: 0.0, rho: 0.0, steepness: 0.0, half_life: 0.0 };
+        let step = Step {
+            update,
+            loss,
+            r: 1.0,
+            eta: 0.0,
+            rho: 0.0,
+            steepness: 0.0,
+            half_life: 0.0,
+            restarts: false,
+        };
         Products::new(step, 18).unwrap()
     }
 

@@ -49,7 +49,8 @@ impl Sgd {
         // Half the slope of the squared loss is the error.
         let (loss, eta, steepness) =
             if regression { (Loss::Squared, eta / 2.0, 4.0) } else { (Loss::Logistic, eta, 0.5) };
-        let step = Step { update: Update::Sgd, loss, r: 1.0, eta, rho: 0.0, steepness, half_life };
+        let step =
+            Step { update: Update::Sgd, loss, r: 1.0, eta, rho: 0.0, steepness, half_life, restarts: false };
         Ok(Self::around(Explicit::new(1, false, step, table_bits)?, PlainFeatures))
     }
 }

@@ -20,6 +20,7 @@ pub struct Step {
     rho: f64,
     steepness: f64,
     half_life: f64,
+    restarts: bool,
 }
 
 impl Step {
@@ -28,8 +29,8 @@ impl Step {
         let (Some(&update), Some(&loss)) = (updates.get(self.update), Loss::ALL.get(self.loss)) else {
             return Err(PyValueError::new_err("there is no such update or loss"));
         };
-        let Self { r, eta, rho, steepness, half_life, .. } = self;
-        Ok(linear::Step { update, loss, r, eta, rho, steepness, half_life })
+        let Self { r, eta, rho, steepness, half_life, restarts, .. } = self;
+        Ok(linear::Step { update, loss, r, eta, rho, steepness, half_life, restarts })
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) type Items = Vec<(u32, u32, f64)>;
 pub(super) fn step(update: Update) -> Step {
     let loss = if update == Update::Adagrad { Loss::Logistic } else { Loss::Hinge };
     let eta = if update == Update::Adagrad { 0.3 } else { 0.0 };
-    Step { update, loss, r: 1.0, eta, rho: 0.01, steepness: 1.0, half_life: 100.0 }
+    Step { update, loss, r: 1.0, eta, rho: 0.01, steepness: 1.0, half_life: 100.0, restarts: false }
 }
 
 /// An event of some of `most` attributes, the same for every `seed`; each third is a set of categories.

@@ -20,6 +20,7 @@ use super::{Cell, LARGEST, LinearModel, Step, Update, untouched};
 use crate::loss::Loss;
 use crate::math::pow;
 use crate::merging::{Mean, ensure_alike, relabelled};
+use crate::rise::Rise;
 use crate::state::Refused;
 
 /// What a step counts for beside the gains: next to nothing, but where these were forgotten again it decides.
@@ -131,6 +132,8 @@ impl LinearModel {
             *cell = Cell { weight: cell.weight + change.value(), moment: moment(update, information) };
         }
         self.steps += all;
+        // Its errors are no longer those of any part.
+        self.rise = Rise::default();
         Ok(())
     }
 

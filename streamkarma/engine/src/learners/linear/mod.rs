@@ -27,6 +27,7 @@ use pulp::Arch;
 use crate::learner::Lesson;
 use crate::loss::Loss;
 use crate::math::{log, pow};
+use crate::rise::Rise;
 
 /// Scores, slopes and gradients beyond this are cut, so that their squares stay finite.
 pub const LARGEST: f64 = 1e100;
@@ -63,6 +64,9 @@ pub struct Step {
     pub steepness: f64,
     /// Steps after which what was learned counts half, 1 or more; 0 for never.
     pub half_life: f64,
+    /// Whether all is forgotten where errors have risen: for a model that is to follow changes, beside others that
+    /// know what was before.
+    pub restarts: bool,
 }
 
 /// A weight and its second moment, side by side: where tables are large, a step waits for memory, and once
@@ -88,6 +92,8 @@ pub struct LinearModel {
     /// Class by class, `places` each.
     cells: Vec<Cell>,
     slopes: Vec<f64>,
+    /// Of the errors since it began, if it restarts.
+    rise: Rise,
     scratch: [Vec<f64>; 2],
     /// Does as many divisions at once as the processor can.
     arch: Arch,
@@ -107,6 +113,7 @@ impl LinearModel {
             places,
             cells: vec![untouched(step.update); classes * places],
             slopes: vec![0.0; classes],
+            rise: Rise::default(),
             scratch: [Vec::new(), Vec::new()],
             arch: Arch::default(),
         }
@@ -173,6 +180,9 @@ impl LinearModel {
         let loss = self.step.loss.judge(scores, label, &mut self.slopes);
         if weight > 0.0 {
             self.steps += 1;
+            if self.step.restarts {
+                self.begin_anew_if_worse(loss, weight);
+            }
             match self.step.update {
                 Update::Sgd => self.descend(index, phi, weight),
                 Update::Arow => self.regularise(index, phi, loss, weight),
@@ -180,6 +190,14 @@ impl LinearModel {
             }
         }
         loss
+    }
+
+    fn begin_anew_if_worse(&mut self, loss: f64, weight: f64) {
+        self.rise.observe(loss, weight);
+        if self.rise.is_seen() {
+            self.cells.fill(untouched(self.step.update));
+            (self.factor, self.rise) = (1.0, Rise::default());
+        }
     }
 
     /// Take part of a step of AROW, between 0 and 1, against the loss of an event that was learned before.

@@ -1,11 +1,13 @@
 //! What goes into a model file, and what may come from one.
 
 use super::{Cell, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Step, Update};
+use crate::rise::Rise;
 use crate::state::{Refused, State, ensure};
 
 impl LinearModel {
     /// Put in the weights at `index` as `weights`, their second moments as `spread`, both of shape
-    /// (C, |index|), and as `clock` the steps and the global factor. SGD's spread has shape (C, 0).
+    /// (C, |index|), and as `clock` the steps, the global factor and, if it restarts, what is known of its errors. SGD's
+    /// spread has shape (C, 0).
     pub fn put_state(&self, index: &[u32], clock: &str, state: &mut State) {
         let picked = || {
             let rows = self.cells.chunks_exact(self.places.max(1));
@@ -13,7 +15,12 @@ impl LinearModel {
         };
         let moments = picked().map(|cell| cell.moment);
         let columns = if self.step.update == Update::Sgd { 0 } else { index.len() };
-        state.put_f64s(clock, vec![self.steps as f64, self.factor], &[2]);
+        let mut numbers = vec![self.steps as f64, self.factor];
+        if self.step.restarts {
+            numbers.extend(self.rise.numbers());
+        }
+        let length = numbers.len();
+        state.put_f64s(clock, numbers, &[length]);
         state.put_f64s("weights", picked().map(|cell| cell.weight).collect(), &[self.classes, index.len()]);
         state.put_f64s("spread", moments.take(self.classes * columns).collect(), &[self.classes, columns]);
     }
@@ -26,20 +33,22 @@ impl LinearModel {
     /// of its range.
     pub fn restored(step: Step, clock: &str, state: &State, most: usize) -> Result<Self, Refused> {
         let why = "the weights contradict each other";
-        let (clock, clock_shape) = state.f64s(clock)?;
+        let clock = state.f64s(clock)?.0;
         let (weights, shape) = state.f64s("weights")?;
         let (moments, moments_shape) = state.f64s("spread")?;
         let sgd = step.update == Update::Sgd;
         let &[classes, places] = shape else { return Err(why.to_owned()) };
-        ensure(clock_shape == [2] && moments_shape == [classes, if sgd { 0 } else { places }], why)?;
+        ensure(moments_shape == [classes, if sgd { 0 } else { places }], why)?;
         ensure((1..=most).contains(&classes), why)?;
         ensure([clock, weights, moments].into_iter().flatten().all(|number| number.is_finite()), why)?;
-        let (steps, factor) = (clock[0], clock[1]);
+        let &[steps, factor, ref rise @ ..] = clock else { return Err(why.to_owned()) };
+        let rise = if step.restarts { Rise::restored(rise)? } else { Rise::default() };
+        ensure(step.restarts || clock.len() == 2, why)?;
         let (least, largest) = if sgd { (SMALLEST_SCALE, 1.0) } else { (1.0, LARGEST_GROWTH) };
         ensure((0.0..2f64.powi(53)).contains(&steps) && steps.fract() == 0.0, why)?;
         ensure((least..=largest).contains(&factor) && moments.iter().all(|&moment| moment >= 0.0), why)?;
         let moments = moments.iter().copied().chain(std::iter::repeat(0.0)); // SGD has none
         let cells = weights.iter().zip(moments).map(|(&weight, moment)| Cell { weight, moment }).collect();
-        Ok(Self { steps: steps as u64, factor, places, cells, ..Self::new(step, classes, 0) })
+        Ok(Self { steps: steps as u64, factor, rise, places, cells, ..Self::new(step, classes, 0) })
     }
 }

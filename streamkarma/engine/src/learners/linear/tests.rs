@@ -19,7 +19,7 @@ impl Numbers {
 
 pub(super) fn step(update: Update, loss: Loss, half_life: f64) -> Step {
     let eta = if update == Update::Adagrad { 0.3 } else { 0.0 };
-    Step { update, loss, r: 2.0, eta, rho: 0.1, steepness: 1.0, half_life }
+    Step { update, loss, r: 2.0, eta, rho: 0.1, steepness: 1.0, half_life, restarts: false }
 }
 
 pub(super) fn lesson(label: f64, weight: f64) -> Lesson<'static> {
@@ -170,6 +170,41 @@ fn what_meets_is_put_together() {
         }
         assert_eq!((model.touched(), model.places()), (vec![1, 9], 16));
     }
+}
+
+#[test]
+fn a_model_that_restarts_forgets_all_where_its_errors_rise() {
+    let step = Step { restarts: true, ..step(Update::Arow, Loss::Hinge, 500.0) };
+    let (mut model, mut keeps) = (LinearModel::new(step, 1, 8), learned(Update::Arow, 500.0));
+    keeps.restart(0, 1, 8);
+    let mut numbers = Numbers(7);
+    let mut errors = [0, 0];
+    for t in 0..3000 {
+        let phi = numbers.take(4);
+        let sign = if t < 2000 { 1.0 } else { -1.0 };
+        let label = if sign * (phi[0] - phi[2]) > 0.0 { 1.0 } else { -1.0 };
+        for (errors, each) in errors.iter_mut().zip([&mut model, &mut keeps]) {
+            let mut score = [0.0];
+            let known = lesson(label, 1.0);
+            each.step(&[0, 1, 2, 3], &phi, &known, &mut score);
+            *errors += i32::from(t >= 2000 && score[0] * label <= 0.0);
+        }
+        if t == 1999 {
+            // All the same until then.
+            assert_eq!(model.cells, keeps.cells);
+        }
+    }
+    assert_eq!(model.steps, 3000);
+    assert!(4 * errors[0] < 3 * errors[1], "{errors:?}");
+    let (index, mut state): (Vec<u32>, _) = ((0..8).collect(), State::default());
+    model.put_state(&index, "clock", &mut state);
+    let back = LinearModel::restored(step, "clock", &state, 1).unwrap();
+    assert_eq!((back.rise, back.factor), (model.rise, model.factor));
+    // A state of a model that does not restart is none of this one, and the other way round.
+    assert!(LinearModel::restored(keeps.step, "clock", &state, 1).is_err());
+    let mut other = State::default();
+    keeps.put_state(&index, "clock", &mut other);
+    assert!(LinearModel::restored(step, "clock", &other, 1).is_err());
 }
 
 #[test]

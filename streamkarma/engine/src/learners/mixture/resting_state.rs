@@ -3,10 +3,11 @@
 use super::dormancy::{Dormancy, LONG};
 use super::resting::{Rest, Rester, Resting};
 use crate::adwin::state::ARRAYS as OF_ERRORS;
+use crate::rise::Rise;
 use crate::state::{Refused, State, count_of, ensure};
 
 /// Names in a state: as many arrays as `put` puts there.
-pub const ARRAYS: usize = 7 + OF_ERRORS;
+pub const ARRAYS: usize = 8 + OF_ERRORS;
 const WHY: &str = "what is known of the experts that rest contradicts itself";
 /// What the arrays of the window of errors begin with.
 const ERRORS: &str = "errors_";
@@ -27,7 +28,8 @@ impl Resting {
             &[self.experts.len()],
         );
         state.put_i64s("rests", experts().map(number).collect(), &[self.experts.len()]);
-        state.put_f64s("mean_losses", vec![self.loss, self.recent_loss, *loss], &[3]);
+        state.put_f64s("mean_losses", vec![self.loss, *loss], &[2]);
+        state.put_f64s("rise", self.rise.numbers().to_vec(), &[4]);
         state.put_i64s("earliest", vec![*earliest as i64], &[1]);
         state.put_f64s("batch", batch.to_vec(), &[3]);
         for (name, array) in errors.state().0 {
@@ -47,7 +49,7 @@ impl Resting {
             name.strip_prefix(ERRORS).map(|name| (name.to_owned(), array.clone()))
         });
         let errors = self.dormancy.errors.restored(&State(of_errors.collect()))?;
-        let (&[loss, recent_loss, long_loss], &[earliest], &[count, sum, squares]) =
+        let (&[loss, long_loss], &[earliest], &[count, sum, squares]) =
             (state.f64s("mean_losses")?.0, state.i64s("earliest")?.0, state.f64s("batch")?.0)
         else {
             return Err(WHY.to_owned());
@@ -56,11 +58,11 @@ impl Resting {
         ensure(lengths == [self.experts.len(); 4], WHY)?;
         ensure(gains.iter().chain(long_gains).all(|each| each.is_finite()), WHY)?;
         ensure(long_squares.iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
-        ensure([loss, recent_loss, long_loss].iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
+        ensure([loss, long_loss].iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
         ensure((0.0..=LONG as f64).contains(&count) && count.fract() == 0.0, WHY)?;
         ensure((0.0..=count).contains(&sum) && (0.0..=count).contains(&squares), WHY)?;
         let earliest = count_of(earliest).ok_or(WHY)?;
-        (self.loss, self.recent_loss) = (loss, recent_loss);
+        (self.loss, self.rise) = (loss, Rise::restored(state.f64s("rise")?.0)?);
         self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch: [count, sum, squares] };
         for (place, each) in self.experts.iter_mut().enumerate() {
             (each.gain, each.long_gain, each.long_square) =
@@ -83,7 +85,8 @@ impl Resting {
         let mean =
             |of: &dyn Fn(&Self) -> f64| parts.iter().map(|(part, share)| share * of(part)).sum::<f64>();
         let mut merged = parts[0].0.restarted();
-        (merged.loss, merged.recent_loss) = (mean(&|part| part.loss), mean(&|part| part.recent_loss));
+        merged.loss = mean(&|part| part.loss);
+        merged.rise = Rise::mean(parts.iter().map(|(part, share)| (part.rise, *share)));
         merged.dormancy.loss = mean(&|part| part.dormancy.loss);
         merged.dormancy.earliest = events + LONG;
         for (place, each) in merged.experts.iter_mut().enumerate() {

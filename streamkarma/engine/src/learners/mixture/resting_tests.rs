@@ -27,7 +27,7 @@ fn who_knows_nothing_is_asked_seldom_until_it_knows_more() {
 }
 
 #[test]
-fn nobody_rests_while_losses_are_far_above_the_mean() {
+fn nobody_rests_while_errors_are_far_above_the_mean() {
     let mut resting = Stream::new(Kind::Two, 2, 0, 0).mixture(true).aggregator.resting.clone();
     let mut observe = |loss: f64, begin: u64, end: u64| {
         (begin..=end).for_each(|t| resting.observe_loss(loss, 1.0, t));

@@ -81,8 +81,16 @@ fn subspaces(max_rank_dim: usize, regression: bool) -> Vec<Box<dyn Learner>> {
 fn explicits(table_bits: u32, regression: bool) -> Vec<Box<dyn Learner>> {
     let losses = if regression { [Loss::Squared; 3] } else { [Loss::Hinge, Loss::Logistic, Loss::Logistic] };
     let updates = [Update::Arow, Update::Adagrad, Update::Sgd].into_iter().zip(losses);
-    let step =
-        |(update, loss)| Step { update, loss, r: 2.0, eta: 0.1, rho: 0.1, steepness: 6.0, half_life: 40.0 };
+    let step = |(update, loss)| Step {
+        update,
+        loss,
+        r: 2.0,
+        eta: 0.1,
+        rho: 0.1,
+        steepness: 6.0,
+        half_life: 40.0,
+        restarts: false,
+    };
     let steps: Vec<Step> = updates.map(step).collect();
     let orders = [2, 2, 2, 3].into_iter().zip([steps[0], steps[1], steps[2], steps[0]]);
     let learner = |(gamma, step)| Explicit::new(gamma, true, step, table_bits).unwrap();
@@ -179,8 +187,16 @@ fn subspaces_share_their_completion() {
 fn others_share_nothing() {
     let products = |regression| -> Vec<Box<dyn Learner>> {
         let loss = if regression { Loss::Squared } else { Loss::Hinge };
-        let step =
-            Step { update: Update::Arow, loss, r: 2.0, eta: 0.0, rho: 0.0, steepness: 0.0, half_life: 0.0 };
+        let step = Step {
+            update: Update::Arow,
+            loss,
+            r: 2.0,
+            eta: 0.0,
+            rho: 0.0,
+            steepness: 0.0,
+            half_life: 0.0,
+            restarts: false,
+        };
         vec![Box::new(Products::new(step, 18).unwrap()), Box::new(Products::new(step, 9).unwrap())]
     };
     check(products, 2);

@@ -29,6 +29,7 @@ fn explicit(gamma: usize) -> Box<dyn Learner> {
         rho: 0.0,
         steepness: 0.0,
         half_life: 0.0,
+        restarts: false,
     };
     Box::new(Explicit::new(gamma, false, step, 10).unwrap())
 }
