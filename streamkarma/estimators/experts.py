@@ -68,9 +68,10 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
       logarithms bears heavy tails. SGD with a constant step follows what changes.
     - *Of two values* products have a weight for each pair, and the factorisation machine one that factorises:
       it knows something of two categories that never met, and sleeps where there are but few. Bins know
-      thresholds and boxes; those that move also begin anew where their errors rise.
+      thresholds and boxes.
     - *Subspaces* complete what is missing by what it goes together with.
     - *Neighbours* know any shape, but of few attributes, and the *forest* what trees know.
+    - *Those that move* have a half-life, and begin anew where their errors rise.
 
     Experts that have features in common follow one another: these are then found once.
     """
