@@ -1,8 +1,8 @@
 //! Whether errors have risen of late, by more than chance explains: what an abrupt change looks like.
 //!
-//! The mean of the latest errors is compared with that of many, and with how much it would scatter around it. This is
-//! less certain than [`crate::adwin`], but it is cheap enough for each of many models at every event, and whoever asks
-//! loses little by a false alarm.
+//! The mean of the latest errors is compared with that of many, and with how far it scatters around it: by chance, or,
+//! where errors come in bunches, as it was seen to. This is less certain than [`crate::adwin`], but it is cheap enough for each of many models at every
+//! event, and whoever asks loses little by a false alarm.
 
 use crate::math::exp;
 use crate::state::{Refused, ensure};
@@ -18,13 +18,14 @@ const DEVIATIONS: f64 = 4.0;
 /// And by this much more: where there are hardly any errors, a few do not tell.
 const MARGIN: f64 = 0.02;
 
-/// Means of errors, which are between 0 and 1.
+/// Means of errors, which are between 0 and 1, of their squares, and of the squared distance of the latest from the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rise {
     events: f64,
     mean: f64,
     square: f64,
     latest: f64,
+    scatter: f64,
 }
 
 impl Rise {
@@ -37,19 +38,21 @@ impl Rise {
         self.mean += slow * (error - self.mean);
         self.square += slow * (error * error - self.square);
         self.latest += fast * (error - self.latest);
+        let apart = self.latest - self.mean;
+        self.scatter += slow * (apart * apart - self.scatter);
     }
 
     /// Whether the latest errors are above the mean, beyond chance.
     pub fn is_seen(&self) -> bool {
-        let variance = (self.square - self.mean * self.mean).max(0.0);
         // Of an exponential mean, half of what it is of a plain one over as many.
-        let deviation = (0.5 * variance / LATEST).sqrt();
+        let by_chance = 0.5 * (self.square - self.mean * self.mean) / LATEST;
+        let deviation = by_chance.max(self.scatter).sqrt();
         self.events >= PROBATION && self.latest - self.mean > DEVIATIONS * deviation + MARGIN
     }
 
     /// All that is known, for a file.
-    pub fn numbers(&self) -> [f64; 4] {
-        [self.events, self.mean, self.square, self.latest]
+    pub fn numbers(&self) -> [f64; 5] {
+        [self.events, self.mean, self.square, self.latest, self.scatter]
     }
 
     /// What [`Self::numbers`] gave.
@@ -59,20 +62,26 @@ impl Rise {
     /// If a number is out of its range, or there are more or fewer.
     pub fn restored(numbers: &[f64]) -> Result<Self, Refused> {
         let why = "the means of errors contradict each other";
-        let &[events, mean, square, latest] = numbers else { return Err(why.to_owned()) };
+        let &[events, mean, square, latest, scatter] = numbers else { return Err(why.to_owned()) };
         ensure(events.is_finite() && events >= 0.0, why)?;
-        ensure([mean, square, latest].iter().all(|each| (0.0..=1.0).contains(each)), why)?;
-        Ok(Self { events, mean, square, latest })
+        ensure([mean, square, latest, scatter].iter().all(|each| (0.0..=1.0).contains(each)), why)?;
+        Ok(Self { events, mean, square, latest, scatter })
     }
 
     /// The mean of what several know, each with its share.
     pub fn mean(parts: impl Iterator<Item = (Self, f64)>) -> Self {
-        let mut sums = [0.0; 4];
+        let mut sums = [0.0; 5];
         for (part, share) in parts {
             sums.iter_mut().zip(part.numbers()).for_each(|(sum, number)| *sum += share * number);
         }
-        let [events, mean, square, latest] = sums;
-        Self { events, mean: mean.min(1.0), square: square.min(1.0), latest: latest.min(1.0) }
+        let [events, mean, square, latest, scatter] = sums;
+        Self {
+            events,
+            mean: mean.min(1.0),
+            square: square.min(1.0),
+            latest: latest.min(1.0),
+            scatter: scatter.min(1.0),
+        }
     }
 }
 
@@ -100,7 +109,9 @@ mod tests {
         let mut rise = Rise::default();
         (0..300).for_each(|t| rise.observe(f64::from(t % 7), 0.5));
         assert_eq!(Rise::restored(&rise.numbers()).unwrap(), rise);
-        for broken in [vec![1.0; 3], vec![-1.0, 0.0, 0.0, 0.0], vec![1.0, 2.0, 0.0, 0.0], vec![f64::NAN; 4]] {
+        for broken in
+            [vec![1.0; 4], vec![-1.0, 0.0, 0.0, 0.0, 0.0], vec![1.0, 2.0, 0.0, 0.0, 0.0], vec![f64::NAN; 5]]
+        {
             assert!(Rise::restored(&broken).is_err());
         }
     }

@@ -6,10 +6,11 @@
 //!
 //! - *Those that learn an event without having predicted it*, see [`Learner::learns_unasked`], go on learning all events.
 //!   Of these rest, after each [`SEGMENT`] events, those that brought less than [`WORTH`] of the mean loss of late.
-//!   Nobody of them rests while errors are above what they were, see [`Rise`]. After an abrupt change, an expert that
+//!   Nobody of them rests for [`PROBATION`] events after errors have risen, see [`Rise`]. After an abrupt change, an expert that
 //!   follows it has little weight, and would have to gain it in the few events that it is asked about. (Sine, 50,000
 //!   events, seeds 102 to 106: in events 200 to 1,000 after the change 3.6 % errors, and 6.0 % without this. Where 30 %
-//!   is missing errors rise less: seeds 101 to 108, 18.3 %, and 19.8 % where losses had to be three times the mean.)
+//!   is missing errors rise less: seeds 101 to 108, 18.3 %, and
+//!   19.8 % where losses had to be three times the mean.)
 //! - *Those that have been of no use for long* lie dormant: of what they are not asked about they learn nothing either.
 //!   See [`Dormancy`].
 //!
@@ -32,7 +33,7 @@ const PERIOD: u64 = 8;
 pub const SEGMENT: u64 = 256;
 /// Means are over about so many events.
 const WINDOW: f64 = 2000.0;
-/// Before so many events nobody rests.
+/// Before so many events nobody rests, nor until so many after errors have risen.
 const PROBATION: u64 = 1024;
 /// No probability is smaller, so that rounding makes none 0.
 pub const UNLIKELY: f64 = 1e-12;
@@ -96,6 +97,8 @@ pub struct Resting {
     pub loss: f64,
     /// Of its errors.
     pub rise: Rise,
+    /// None of those that learn unasked rests before so many events were learned.
+    pub calm_from: u64,
     pub dormancy: Dormancy,
 }
 
@@ -139,6 +142,9 @@ impl Resting {
         let loss = loss.max(0.0);
         self.loss += rate(weight, events, 1, WINDOW) * (loss - self.loss);
         self.rise.observe(loss, weight);
+        if self.rise.is_seen() {
+            self.calm_from = events + PROBATION;
+        }
         self.dormancy.observe_loss(loss, weight, events);
     }
 
@@ -166,7 +172,7 @@ impl Resting {
     /// Decide after so many events who rests of those that learn all of them.
     pub fn decide_for_unasked(&mut self, events: u64) {
         let least = WORTH * self.loss;
-        let may = events >= PROBATION && !self.rise.is_seen();
+        let may = events >= self.calm_from.max(PROBATION);
         for each in self.experts.iter_mut().filter(|each| each.learns_unasked && each.rest != Rest::Dormant) {
             each.rest = if may && each.gain < least { Rest::Unasked } else { Rest::Awake };
         }

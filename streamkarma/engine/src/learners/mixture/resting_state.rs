@@ -29,8 +29,8 @@ impl Resting {
         );
         state.put_i64s("rests", experts().map(number).collect(), &[self.experts.len()]);
         state.put_f64s("mean_losses", vec![self.loss, *loss], &[2]);
-        state.put_f64s("rise", self.rise.numbers().to_vec(), &[4]);
-        state.put_i64s("earliest", vec![*earliest as i64], &[1]);
+        state.put_f64s("rise", self.rise.numbers().to_vec(), &[5]);
+        state.put_i64s("earliest", vec![*earliest as i64, self.calm_from as i64], &[2]);
         state.put_f64s("batch", batch.to_vec(), &[3]);
         for (name, array) in errors.state().0 {
             state.0.insert(format!("{ERRORS}{name}"), array);
@@ -49,7 +49,7 @@ impl Resting {
             name.strip_prefix(ERRORS).map(|name| (name.to_owned(), array.clone()))
         });
         let errors = self.dormancy.errors.restored(&State(of_errors.collect()))?;
-        let (&[loss, long_loss], &[earliest], &[count, sum, squares]) =
+        let (&[loss, long_loss], &[earliest, calm_from], &[count, sum, squares]) =
             (state.f64s("mean_losses")?.0, state.i64s("earliest")?.0, state.f64s("batch")?.0)
         else {
             return Err(WHY.to_owned());
@@ -62,6 +62,7 @@ impl Resting {
         ensure((0.0..=LONG as f64).contains(&count) && count.fract() == 0.0, WHY)?;
         ensure((0.0..=count).contains(&sum) && (0.0..=count).contains(&squares), WHY)?;
         let earliest = count_of(earliest).ok_or(WHY)?;
+        self.calm_from = count_of(calm_from).ok_or(WHY)?;
         (self.loss, self.rise) = (loss, Rise::restored(state.f64s("rise")?.0)?);
         self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch: [count, sum, squares] };
         for (place, each) in self.experts.iter_mut().enumerate() {

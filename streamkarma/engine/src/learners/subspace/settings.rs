@@ -39,7 +39,16 @@ impl Settings {
     pub(super) fn step(&self) -> Step {
         let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
         let (update, half_life) = (Update::Arow, if self.moving > 0.0 { self.moving } else { self.forget });
-        Step { update, loss, r: self.r, eta: 0.0, rho: 0.0, steepness: 0.0, half_life, restarts: self.moving > 0.0 }
+        Step {
+            update,
+            loss,
+            r: self.r,
+            eta: 0.0,
+            rho: 0.0,
+            steepness: 0.0,
+            half_life,
+            restarts: self.moving > 0.0,
+        }
     }
 
     /// Without what is a head's own.
