@@ -6,11 +6,11 @@
 //!
 //! - *Those that learn an event without having predicted it*, see [`Learner::learns_unasked`], go on learning all events.
 //!   Of these rest, after each [`SEGMENT`] events, those that brought less than [`WORTH`] of the mean loss of late.
-//!   Nobody of them rests for [`PROBATION`] events after errors have risen, see [`Rise`]. After an abrupt change, an expert that
-//!   follows it has little weight, and would have to gain it in the few events that it is asked about. (Sine, 50,000
-//!   events, seeds 102 to 106: in events 200 to 1,000 after the change 3.6 % errors, and 6.0 % without this. Where 30 %
-//!   is missing errors rise less: seeds 101 to 108, 18.3 %, and
-//!   19.8 % where losses had to be three times the mean.)
+//!   Nobody of them rests for [`PROBATION`] events after errors have risen, see [`Rise`]. After an abrupt change, an
+//!   expert that follows it has little weight, and would have to gain it in the few events that it is asked about.
+//!   (Sine, 50,000 events, seeds 102 to 106: in events 200 to 1,000 after the change 3.6 % errors, and 6.0 % without
+//!   this. Where 30 % is missing errors rise less: seeds 101 to 108, 18.3 %, and 19.8 % where losses had to be three
+//!   times the mean.)
 //! - *Those that have been of no use for long* lie dormant: of what they are not asked about they learn nothing either.
 //!   See [`Dormancy`].
 //!
