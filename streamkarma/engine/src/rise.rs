@@ -1,8 +1,8 @@
 //! Whether errors have risen of late, by more than chance explains: what an abrupt change looks like.
 //!
 //! The mean of the latest errors is compared with that of many, and with how far it scatters around it: by chance, or,
-//! where errors come in bunches, as it was seen to. This is less certain than [`crate::adwin`], but it is cheap enough for each of many models at every
-//! event, and whoever asks loses little by a false alarm.
+//! where errors come in bunches, as it was seen to. This is less certain than [`crate::adwin`], but it is cheap enough
+//! for each of many models at every event, and whoever asks loses little by a false alarm.
 
 use crate::math::exp;
 use crate::state::{Refused, ensure};

@@ -203,22 +203,10 @@ fn carried(bin: u32, change: &Change) -> Vec<(u32, f64)> {
 mod tests {
     use super::*;
     use crate::learner::{Learner, Lesson};
-    use crate::learners::linear::Update;
     use crate::loss::Loss;
 
     fn learner() -> Bins {
-        let (update, loss) = (Update::Arow, Loss::Hinge);
-        let step = Step {
-            update,
-            loss,
-            r: 1.0,
-            eta: 0.0,
-            rho: 0.0,
-            steepness: 0.0,
-            half_life: 0.0,
-            restarts: false,
-        };
-        Bins::new(step, 18, 512).unwrap()
+        Bins::new(Step::arow(Loss::Hinge, 1.0), 18, 512).unwrap()
     }
 
     fn features(most: usize, coordinates: &[u32], values: &[f64]) -> Vec<(u32, f64)> {

@@ -5,7 +5,7 @@ use crate::change::{Change, DROPPED};
 use crate::learner::{Learner, Lesson};
 use crate::learners::bins::{BinFeatures, Bins};
 use crate::learners::expanded::{Expansion, Items};
-use crate::learners::linear::{Step, Update};
+use crate::learners::linear::Step;
 use crate::learners::logarithmic::Logarithmic;
 use crate::learners::products::{ProductFeatures, Products};
 use crate::learners::sgd::{Settings, Sgd};
@@ -18,16 +18,7 @@ fn number(t: u32) -> f64 {
 }
 
 fn step(loss: Loss) -> Step {
-    Step {
-        update: Update::Arow,
-        loss,
-        r: 1.0,
-        eta: 0.0,
-        rho: 0.0,
-        steepness: 0.0,
-        half_life: 0.0,
-        restarts: false,
-    }
+    Step::arow(loss, 1.0)
 }
 
 fn sgd(regression: bool) -> Sgd {

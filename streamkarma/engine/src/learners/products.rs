@@ -142,22 +142,10 @@ impl Expansion for ProductFeatures {
 mod tests {
     use super::*;
     use crate::learner::{Learner, Lesson};
-    use crate::learners::linear::Update;
     use crate::loss::Loss;
 
     fn learner() -> Products {
-        let (update, loss) = (Update::Arow, Loss::Hinge);
-        let step = Step {
-            update,
-            loss,
-            r: 1.0,
-            eta: 0.0,
-            rho: 0.0,
-            steepness: 0.0,
-            half_life: 0.0,
-            restarts: false,
-        };
-        Products::new(step, 18).unwrap()
+        Products::new(Step::arow(Loss::Hinge, 1.0), 18).unwrap()
     }
 
     fn take(learner: &mut Products, coordinates: &[u32], values: &[f64], label: f64) -> f64 {

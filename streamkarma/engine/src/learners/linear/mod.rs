@@ -69,6 +69,14 @@ pub struct Step {
     pub restarts: bool,
 }
 
+impl Step {
+    /// AROW with this variance of the noise, which forgets nothing.
+    pub const fn arow(loss: Loss, r: f64) -> Self {
+        let (update, eta, rho, steepness, half_life) = (Update::Arow, 0.0, 0.0, 0.0, 0.0);
+        Self { update, loss, r, eta, rho, steepness, half_life, restarts: false }
+    }
+}
+
 /// A weight and its second moment, side by side: where tables are large, a step waits for memory, and once
 /// is enough.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -187,16 +187,7 @@ fn subspaces_share_their_completion() {
 fn others_share_nothing() {
     let products = |regression| -> Vec<Box<dyn Learner>> {
         let loss = if regression { Loss::Squared } else { Loss::Hinge };
-        let step = Step {
-            update: Update::Arow,
-            loss,
-            r: 2.0,
-            eta: 0.0,
-            rho: 0.0,
-            steepness: 0.0,
-            half_life: 0.0,
-            restarts: false,
-        };
+        let step = Step::arow(loss, 2.0);
         vec![Box::new(Products::new(step, 18).unwrap()), Box::new(Products::new(step, 9).unwrap())]
     };
     check(products, 2);

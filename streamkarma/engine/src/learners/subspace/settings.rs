@@ -1,6 +1,6 @@
 //! How the learner is made, and what stands for its subspace.
 
-use super::linear::{Step, Update};
+use super::linear::Step;
 use super::pairs::Pairs;
 use super::ppca::Ppca;
 use crate::loss::Loss;
@@ -38,17 +38,8 @@ impl Settings {
 
     pub(super) fn step(&self) -> Step {
         let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
-        let (update, half_life) = (Update::Arow, if self.moving > 0.0 { self.moving } else { self.forget });
-        Step {
-            update,
-            loss,
-            r: self.r,
-            eta: 0.0,
-            rho: 0.0,
-            steepness: 0.0,
-            half_life,
-            restarts: self.moving > 0.0,
-        }
+        let half_life = if self.moving > 0.0 { self.moving } else { self.forget };
+        Step { half_life, restarts: self.moving > 0.0, ..Step::arow(loss, self.r) }
     }
 
     /// Without what is a head's own.

@@ -5,7 +5,7 @@ use super::{Point, TransformedTarget};
 use crate::block::{Block, Event};
 use crate::learner::{Learner, Lesson};
 use crate::learners::explicit::Explicit;
-use crate::learners::linear::{Step, Update};
+use crate::learners::linear::Step;
 use crate::learners::mixture::Mixture;
 use crate::loss::Loss;
 use crate::math::{exp, log};
@@ -21,16 +21,7 @@ impl Random {
 }
 
 fn explicit(gamma: usize) -> Box<dyn Learner> {
-    let step = Step {
-        update: Update::Arow,
-        loss: Loss::Squared,
-        r: 1.0,
-        eta: 0.0,
-        rho: 0.0,
-        steepness: 0.0,
-        half_life: 0.0,
-        restarts: false,
-    };
+    let step = Step::arow(Loss::Squared, 1.0);
     Box::new(Explicit::new(gamma, false, step, 10).unwrap())
 }
 
