@@ -18,7 +18,8 @@ const DEVIATIONS: f64 = 4.0;
 /// And by this much more: where there are hardly any errors, a few do not tell.
 const MARGIN: f64 = 0.02;
 
-/// Means of errors, which are between 0 and 1, of their squares, and of the squared distance of the latest from the mean.
+/// Means of errors, which are between 0 and 1: of all, of their squares, of the latest, and of the squared distance
+/// between the latter and the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rise {
     events: f64,

@@ -14,6 +14,9 @@
 //!
 //! With a half-life, the base has decayed in a part by the steps that this one took, and in the merged model
 //! by those of all parts.
+//!
+//! A part that has begun anew since then knows less than the base: its gains count as none, so that its weights are
+//! heeded where no other part has gained anything, and what the base knew fades in the merged model by its half-life.
 
 use super::updates::settled;
 use super::{Cell, LARGEST, LinearModel, Step, Update, untouched};

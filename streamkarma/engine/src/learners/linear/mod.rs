@@ -200,6 +200,7 @@ impl LinearModel {
         loss
     }
 
+    /// Take note of a loss, and forget everything if losses have risen.
     fn begin_anew_if_worse(&mut self, loss: f64, weight: f64) {
         self.rise.observe(loss, weight);
         if self.rise.is_seen() {
