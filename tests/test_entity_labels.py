@@ -260,7 +260,7 @@ def test_whatever_they_spell_strings_are_labels(labels: list[str]) -> None:
     # An event that is read again with what was carried is the same.
     again = read_whole(odd, [whole(odd, event)])
     for one, other in zip(again.arrays(), odd.read([event], [False]).arrays(), strict=True):
-        assert np.array_equal(one, other)
+        assert np.array_equal(one, other, equal_nan=True)
 
 
 def test_numbers_that_look_like_times_are_labels_too() -> None:

@@ -28,7 +28,8 @@ def up(number: float) -> int:
 def events(
     attributes: int, observed: int, count: int, classes: int
 ) -> Iterator[tuple[dict[str, float], int]]:
-    rng = random.Random(attributes)
+    # Values do not come back in another call.
+    rng = random.Random(f"{attributes} {count}")
     for n in range(count):
         names = rng.sample(range(attributes), observed) if n else range(attributes)
         yield {f"x{i}": rng.gauss(0, 1) for i in names}, rng.randrange(classes)

@@ -34,7 +34,7 @@ pub use state::{Counts, WIDTH};
 use std::ops::Range;
 
 use bags::Bag;
-use rates::RatePlaces;
+use rates::{Key, RatePlaces};
 use survey::Survey;
 
 use crate::ascending::Ascending;
@@ -56,9 +56,8 @@ pub struct Encoder {
     /// By coordinate, and whether there are any.
     sentinels: Vec<Sentinels>,
     has_sentinels: bool,
-    /// By coordinate, and how many of them may have levels.
+    /// By coordinate.
     levels: Vec<Levels>,
-    watched: usize,
     /// By attribute.
     tallies: Vec<Tally>,
     /// Whether an attribute had prose.
@@ -67,6 +66,8 @@ pub struct Encoder {
     /// How many coordinates the rates of an attribute have, and, by attribute, which.
     rates: usize,
     rated: Vec<RatePlaces>,
+    /// Attributes of the event whose numbers come back, and have no rates so far.
+    unrated: Vec<u32>,
     /// By coordinate.
     uses: Vec<Use>,
     /// How many coordinates were given up so far.
@@ -94,8 +95,8 @@ pub struct Encoder {
     lacks_digits: bool,
     /// What was no plain value, by attribute.
     unclean: Vec<(u32, Unclean)>,
-    /// Keys of categories whose attribute has rates.
-    keys: Vec<(u32, u64)>,
+    /// Keys of categories, and of numbers, whose attribute has rates.
+    keys: Vec<Key>,
     /// Words, tags and what points in time tell.
     bags: Vec<Bag>,
     /// Whether an attribute may have several items.
@@ -156,12 +157,12 @@ impl Encoder {
             sentinels: vec![Sentinels::default()],
             has_sentinels: false,
             levels: vec![Levels::default()],
-            watched: 0,
             tallies: vec![Tally::default()],
             has_prose: false,
             once: Once::default(),
             rates: 0,
             rated: vec![RatePlaces::default()],
+            unrated: Vec::new(),
             items: Vec::new(),
             sorted: Vec::new(),
             ascending: Ascending::default(),
@@ -218,6 +219,7 @@ impl Encoder {
         self.foreign.clear();
         self.unclean.clear();
         self.keys.clear();
+        self.unrated.clear();
         self.bags.clear();
         self.has_several = false;
         if let Some(following) = &mut self.following {
@@ -253,9 +255,7 @@ impl Encoder {
         if !self.bags.is_empty() {
             self.open_bags(learned);
         }
-        if self.watched > 0 {
-            self.add_levels(learned);
-        }
+        self.add_levels(learned);
         if !self.new.is_empty() {
             self.sort_new();
             let new = std::mem::take(&mut self.new);

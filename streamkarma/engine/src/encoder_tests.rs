@@ -4,6 +4,7 @@ use crate::cleaning::Tally;
 use crate::encoded::Encoded;
 use crate::encoder::{Counts, Encoder, Once, Use, WIDTH};
 use crate::names::Name;
+use crate::rate_key::{from_value, is_neighbourhood};
 use crate::state::Refused;
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
@@ -126,4 +127,39 @@ fn restored(
     let (tallies, uses) = (tallies.to_vec(), uses.to_vec());
     let counts = Counts { tallies, once: Once::default(), uses, evicted: 0 };
     encoder.restore(vocabulary.clone(), rows, &[], counts)
+}
+
+/// The keys of numbers that are names: of each the value's, and that of its neighbourhood.
+fn keys(encoded: &Encoded) -> Vec<u64> {
+    encoded.values.iter().filter_map(|&value| from_value(value)).collect()
+}
+
+#[test]
+fn numbers_that_come_back_have_keys_of_their_value_and_of_their_neighbourhood() {
+    let bounds = Bounds { attributes: 9, coordinates: 20, name_bytes: 20, all_bytes: 400 };
+    let (mut one, mut other) = (
+        Encoder::new(bounds, true, f64::INFINITY).with_rates(1),
+        Encoder::new(bounds, true, f64::INFINITY).with_rates(1),
+    );
+    let mut found = Vec::new();
+    for t in 0..1000_u32 {
+        // The customer comes back, and so does the clerk; the price does not, and there are few sizes.
+        let texts = [t * 37 % 50, t * 11 % 40, t, t % 3].map(|number| number.to_string());
+        let names = ["customer", "clerk", "price", "size"];
+        let mut event: Vec<(&str, &str)> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();
+        let encoded = encode(&mut one, &event, true);
+        event.reverse();
+        let back = encode(&mut other, &event, true);
+        assert_eq!((&encoded.coordinates, &encoded.values), (&back.coordinates, &back.values));
+        found.push(keys(&encoded));
+    }
+    assert_eq!(one.vocabulary().attribute_count(), 1 + 4 + 2);
+    assert!(found[..32].iter().all(Vec::is_empty));
+    for (t, keys) in found.iter().enumerate().skip(400) {
+        assert_eq!(keys.iter().filter(|&&key| is_neighbourhood(key)).count(), 2);
+        assert_eq!(keys.len(), 4);
+        // The customer is the same after 50 events, the clerk after 40.
+        let shared = |before: usize| keys.iter().filter(|key| found[t - before].contains(key)).count();
+        assert!(shared(50) >= 1 && shared(40) >= 1 && shared(200) >= 2);
+    }
 }

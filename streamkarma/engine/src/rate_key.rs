@@ -3,7 +3,7 @@
 //! In their place an event has the *key* of the category, a number of 52 bits, as a value beyond all others.
 //! [`Rated`](crate::learners::rated::Rated) puts the value there; no other learner ever sees a key.
 
-/// Keys are below this.
+/// Keys of categories are below this, and those of the neighbourhoods of numbers below its double.
 pub const KEYS: u64 = 1 << 52;
 
 /// 2^700. Values are within 10^100, which is below 2^333.
@@ -12,6 +12,16 @@ const UNIT: f64 = f64::from_bits((1023 + 700) << 52);
 /// The key of a category; `name` is the hash of its attribute's name.
 pub fn key_of(name: u64, category: &[u8]) -> u64 {
     (hash_of(name, category) >> 12).max(1)
+}
+
+/// The key of the neighbourhood of a number.
+pub fn neighbourhood_of(name: u64, neighbourhood: &[u8]) -> u64 {
+    KEYS + key_of(name, neighbourhood)
+}
+
+/// Whether a key is that of a neighbourhood.
+pub fn is_neighbourhood(key: u64) -> bool {
+    key >= KEYS
 }
 
 /// A hash that goes on from another, the same on every machine: as FNV-1a, but eight bytes at a time.

@@ -5,9 +5,13 @@
 //! which has few others therefore has, beside its numeric coordinate, one for each of these. On the census
 //! of 1994 (adult, in the order of the file) the mixture's errors go from .1433 to .1302. As a rule for all
 //! numbers that come back it would cost where they tell nothing: of ages, of hours, of ratings.
+//!
+//! What else comes back, such as the number of a customer, may be a name. What labels say of it is counted, see
+//! [`super::rates`], and used where it tells more than its size does.
 
 use super::kinds::spell;
 use super::{Encoder, Item, New, NewName};
+use crate::rate_key::hash_of;
 use crate::state::{Refused, ensure};
 
 /// With more different values than this an attribute is a measurement.
@@ -16,8 +20,12 @@ const MOST: usize = 128;
 const FEWEST: usize = 3;
 /// A value comes this often in the mean before it counts as one of few.
 const TIMES: u64 = 8;
+/// Of a measurement at most so many values are watched.
+const SAMPLE: usize = 32;
+/// With fewer different values, numbers are no names.
+const FEWEST_NAMES: usize = 16;
 
-/// The different values of a coordinate so far.
+/// The different values of a coordinate so far; of a measurement, a sample of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Levels {
     /// Ascending, and how often each was there.
@@ -26,8 +34,9 @@ pub struct Levels {
     usual: f64,
     most: u64,
     count: u64,
-    /// Whether there were too many.
-    is_measurement: bool,
+    /// How often the sample was halved: a value is in it if its hash begins with so many zeros. Above 0 if there were
+    /// too many values.
+    halvings: u32,
 }
 
 impl Levels {
@@ -38,7 +47,15 @@ impl Levels {
 
     fn has_exceptions(&self) -> bool {
         let different = self.values.len();
-        different >= FEWEST && 4 * self.most >= 3 * self.count && self.count >= TIMES * different as u64
+        let is_mostly_one = 4 * self.most >= 3 * self.count && self.count >= TIMES * different as u64;
+        different >= FEWEST && is_mostly_one && !self.is_measurement()
+    }
+
+    /// Whether values come back, and are no exceptions: a third of them was there before.
+    fn come_back(&self) -> bool {
+        let different = self.values.len();
+        let has_many = different >= FEWEST_NAMES || self.is_measurement();
+        has_many && 2 * self.count >= 3 * different as u64 && !self.has_exceptions()
     }
 
     /// The exceptions, and how often each came.
@@ -49,13 +66,13 @@ impl Levels {
 
     /// The value that came most often, and how often.
     pub(super) fn usual(&self) -> Option<(f64, f64)> {
-        (self.most > 0).then_some((self.usual, self.most as f64))
+        (self.most > 0 && !self.is_measurement()).then_some((self.usual, self.most as f64))
     }
 
     /// Drop values that are none.
     pub(super) fn retain(&mut self, is_there: impl Fn(f64) -> bool) {
         let kept: Vec<_> = self.values.iter().copied().filter(|(value, _)| is_there(*value)).collect();
-        *self = Self::of(self.is_measurement, &kept).unwrap_or_default();
+        *self = Self::of(self.halvings, &kept).unwrap_or_default();
     }
 
     fn find(&self, value: f64) -> Result<usize, usize> {
@@ -63,6 +80,9 @@ impl Levels {
     }
 
     fn add(&mut self, value: f64, times: u64) {
+        if !self.is_watched(value) {
+            return;
+        }
         let at = self.find(value).unwrap_or_else(|at| {
             self.values.insert(at, (value, 0));
             at
@@ -72,78 +92,107 @@ impl Levels {
         if self.values[at].1 > self.most {
             (self.usual, self.most) = self.values[at];
         }
-        if self.values.len() > MOST {
-            *self = Self { is_measurement: true, ..Self::default() };
+        let most = if self.is_measurement() { SAMPLE } else { MOST };
+        if self.values.len() > most {
+            while self.values.len() > SAMPLE {
+                self.halve(self.halvings + 1);
+            }
         }
+    }
+
+    fn is_watched(&self, value: f64) -> bool {
+        self.halvings == 0 || hash_of(0, &value.to_bits().to_le_bytes()).leading_zeros() >= self.halvings
+    }
+
+    /// Go to so many halvings.
+    fn halve(&mut self, halvings: u32) {
+        self.halvings = halvings;
+        let all = std::mem::take(&mut self.values);
+        self.values = all.into_iter().filter(|(value, _)| self.is_watched(*value)).collect();
+        self.count = self.values.iter().map(|(_, times)| times).sum();
     }
 
     /// What came in `base`, and since then in parts that began as it is.
     pub(super) fn merged(base: &Self, parts: &[&Self]) -> Self {
         let mut all = base.clone();
+        let halvings = parts.iter().map(|part| part.halvings).max().unwrap_or(0);
+        if halvings > all.halvings {
+            all.halve(halvings);
+        }
         for part in parts {
             for &(value, times) in &part.values {
                 let before = base.find(value).map_or(0, |at| base.values[at].1);
-                if times > before && !all.is_measurement {
+                if times > before {
                     all.add(value, times - before);
                 }
             }
         }
-        let is_measurement = all.is_measurement || parts.iter().any(|part| part.is_measurement);
         // Of values that came equally often the least is the usual one, in whatever order they were added.
-        let values = if is_measurement { &[][..] } else { &all.values };
-        Self::of(is_measurement, values).unwrap_or_default()
+        Self::of(all.halvings, &all.values).unwrap_or_default()
     }
 
     /// Whether there were too many different values.
     pub fn is_measurement(&self) -> bool {
-        self.is_measurement
+        self.halvings > 0
     }
 
-    /// The different values, and how often each was there.
+    /// How often the sample was halved.
+    pub fn halvings(&self) -> u32 {
+        self.halvings
+    }
+
+    /// The different values, or a sample of them, and how often each was there.
     pub fn values(&self) -> &[(f64, u64)] {
         &self.values
     }
 
-    /// Of a measurement, or from such values.
+    /// From such values, after so many halvings.
     ///
     /// # Errors
     ///
     /// If no values leave such levels.
-    pub fn of(is_measurement: bool, values: &[(f64, u64)]) -> Result<Self, Refused> {
+    pub fn of(halvings: u32, values: &[(f64, u64)]) -> Result<Self, Refused> {
+        let mut levels = Self { halvings, ..Self::default() };
         let sorted = values.is_sorted_by(|one, other| one.0 < other.0);
-        let each = values.iter().all(|&(value, times)| value.is_finite() && times > 0 && times < 1 << 53);
-        let fits = values.len() <= MOST && (values.is_empty() || !is_measurement);
+        let may_be = |value: f64| value.is_finite() && levels.is_watched(value);
+        let each = values.iter().all(|&(value, times)| may_be(value) && times > 0 && times < 1 << 53);
+        let fits = values.len() <= if halvings > 0 { SAMPLE } else { MOST };
         ensure(sorted && each && fits, "the values that came contradict each other")?;
-        let mut levels = Self { is_measurement, ..Self::default() };
         values.iter().for_each(|&(value, times)| levels.add(value, times));
         Ok(levels)
     }
 }
 
 impl Encoder {
-    /// Have numbers that are one of few observed as categories, too.
+    /// Have numbers that are one of few observed as categories, too, and those that come back as names.
     pub(super) fn add_levels(&mut self, learned: bool) {
         for at in 0..self.items.len() {
-            let Item { attribute, coordinate, is_number, value, .. } = self.items[at];
+            let Item { attribute, coordinate, is_number, value, scaled } = self.items[at];
             let levels = match self.levels.get_mut(coordinate as usize) {
-                Some(levels) if is_number && !levels.is_measurement => levels,
+                Some(levels) if is_number => levels,
                 _ => continue,
             };
-            let is_level = levels.has(value) && self.survey.is_none();
+            let (is_level, may_be_name) = (levels.has(value), levels.come_back());
             if learned {
                 levels.add(value, 1);
-                self.watched -= usize::from(levels.is_measurement);
+            }
+            if self.survey.is_some() {
+                continue;
             }
             if is_level {
                 self.add_level(attribute, value);
+            } else if may_be_name && self.scale {
+                self.note_number(attribute, coordinate, value, scaled);
             }
+        }
+        if learned && !self.unrated.is_empty() {
+            self.rate_numbers();
         }
     }
 
     /// Take note of the first value of a coordinate.
     pub(super) fn watch(&mut self, coordinate: u32, value: f64) {
         self.levels[coordinate as usize].add(value, 1);
-        self.watched += 1;
     }
 
     fn add_level(&mut self, attribute: u32, value: f64) {
@@ -160,5 +209,57 @@ impl Encoder {
             }
         }
         self.has_several = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn added(values: &[f64]) -> Levels {
+        let mut levels = Levels::default();
+        values.iter().for_each(|&value| levels.add(value, 1));
+        levels
+    }
+
+    /// Whole numbers below `different`.
+    fn drawn(count: usize, different: usize) -> Vec<f64> {
+        let mut random = Random(7);
+        (0..count).map(|_| random.below(different) as f64).collect()
+    }
+
+    #[test]
+    fn the_sample_depends_neither_on_the_order_nor_on_how_values_are_divided() {
+        for different in [10, 100, 130, 3000] {
+            let values = drawn(4000, different);
+            let whole = added(&values);
+            assert_eq!(whole.is_measurement(), different > MOST);
+            assert!(different <= MOST || whole.values.len() <= SAMPLE);
+            let back: Vec<f64> = values.iter().rev().copied().collect();
+            assert_eq!(added(&back).values, whole.values);
+            let base = added(&values[..500]);
+            let parts: Vec<Levels> = [500..900, 900..4000]
+                .map(|part| {
+                    let mut levels = base.clone();
+                    values[part].iter().for_each(|&value| levels.add(value, 1));
+                    levels
+                })
+                .into();
+            let merged = Levels::merged(&base, &parts.iter().collect::<Vec<_>>());
+            assert_eq!((merged.halvings, merged.values), (whole.halvings, whole.values.clone()));
+            assert_eq!(Levels::of(whole.halvings, &whole.values).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn what_comes_back_is_told_from_what_does_not_and_from_exceptions() {
+        assert!(added(&drawn(4000, 100)).come_back());
+        assert!(added(&drawn(9000, 3000)).come_back());
+        assert!(!added(&drawn(4000, 1 << 40)).come_back());
+        // Few different values, and one that is nearly always the same.
+        assert!(!added(&drawn(4000, FEWEST_NAMES - 1)).come_back());
+        let mostly = drawn(4000, 80).iter().map(|value| (value - 60.0).max(0.0)).collect::<Vec<_>>();
+        assert!(added(&mostly).has_exceptions() && !added(&mostly).come_back());
     }
 }

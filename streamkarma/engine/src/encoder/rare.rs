@@ -130,7 +130,7 @@ impl Encoder {
             }
             if self.is_always_new(attribute) {
                 self.new.swap_remove(at);
-                self.keys.retain(|(rated, _)| *rated != attribute);
+                self.keys.retain(|key| key.attribute != attribute);
                 if learned {
                     self.unclean.push((attribute, Unclean::Present));
                 }

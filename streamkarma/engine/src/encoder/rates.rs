@@ -4,6 +4,9 @@
 //! attribute `NAME.rate`: what the labels of earlier events with this category say. Events are encoded before
 //! these are known, so that the number is left to who learns, see [`rate_key`](crate::rate_key).
 //!
+//! So has one that observes a number that comes back, and may be a name: of it there are two keys, one of its
+//! value and one of its neighbourhood, so that who learns can tell whether it is one.
+//!
 //! How many classes there will be is not known either. With several classes an attribute has as many
 //! coordinates as there may be rates, and who learns leaves out what is not needed.
 
@@ -13,11 +16,16 @@ use super::rare::FEW;
 use super::{Encoder, Item, Use};
 use crate::encoded::Encoded;
 use crate::names::Name;
-use crate::rate_key::{as_value, hash_of, key_of};
-use crate::vocabulary::NOBODY;
+use crate::rate_key::{as_value, hash_of, key_of, neighbourhood_of};
+use crate::vocabulary::{NOBODY, Vocabulary};
 
 /// The category of the first of them.
 pub(super) const RATE: &str = "(rate)";
+
+/// It is asked whether the numbers of an attribute are to have rates after so many of them, and again.
+const AGAIN: u64 = 32;
+/// So many neighbourhoods a deviation has.
+const NEIGHBOURHOODS: f64 = 8.0;
 
 /// The rates of an attribute.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +41,18 @@ impl RatePlaces {
     fn mark(&self, uses: &mut [Use], now: u64) {
         self.coordinates.iter().for_each(|&coordinate| uses[coordinate as usize].last = now);
     }
+}
+
+/// What stands in an event for the rates of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) attribute: u32,
+    /// The first of the coordinates of its rates.
+    coordinate: u32,
+    /// Of the category, or the number.
+    name: u64,
+    /// Of the number's neighbourhood; none of a category.
+    neighbourhood: Option<u64>,
 }
 
 impl Encoder {
@@ -56,17 +76,45 @@ impl Encoder {
     /// Take note that the event has a category of an attribute.
     pub(super) fn note_category(&mut self, attribute: u32, category: &[u8]) {
         let rated = &self.rated[attribute as usize];
-        if !rated.coordinates.is_empty() {
-            self.keys.push((attribute, key_of(rated.name, category)));
+        if let Some(&coordinate) = rated.coordinates.first() {
+            let name = key_of(rated.name, category);
+            self.keys.push(Key { attribute, coordinate, name, neighbourhood: None });
         }
     }
 
     /// The same of a category that is kept in the event.
     pub(super) fn note_kept(&mut self, attribute: u32, category: Range<usize>) {
         let rated = &self.rated[attribute as usize];
-        if !rated.coordinates.is_empty() {
-            self.keys.push((attribute, key_of(rated.name, &self.bytes[category])));
+        if let Some(&coordinate) = rated.coordinates.first() {
+            let name = key_of(rated.name, &self.bytes[category]);
+            self.keys.push(Key { attribute, coordinate, name, neighbourhood: None });
         }
+    }
+
+    /// Take note that the event has a number that may be a name.
+    pub(super) fn note_number(&mut self, attribute: u32, place: u32, value: f64, scaled: f64) {
+        let rated = &self.rated[attribute as usize];
+        if let Some(&coordinate) = rated.coordinates.first() {
+            let around = (scaled * NEIGHBOURHOODS).floor();
+            let name = key_of(rated.name, &value.to_bits().to_le_bytes());
+            let neighbourhood = Some(neighbourhood_of(rated.name, &around.to_bits().to_le_bytes()));
+            self.keys.push(Key { attribute, coordinate, name, neighbourhood });
+        } else if self.rates > 0 && self.uses[place as usize].count.is_multiple_of(AGAIN) {
+            self.unrated.push(attribute);
+        }
+    }
+
+    /// Let attributes have rates whose numbers come back, if there is room.
+    pub(super) fn rate_numbers(&mut self) {
+        let mut unrated = std::mem::take(&mut self.unrated);
+        // Which name comes first in an event must not show.
+        unrated.sort_unstable_by_key(|&attribute| self.vocabulary.name(attribute).text().to_vec());
+        for attribute in unrated.drain(..) {
+            if !self.is_of_times(attribute) {
+                self.make_rates(attribute);
+            }
+        }
+        self.unrated = unrated;
     }
 
     /// Have the rates of the event's categories observed, unless it has an attribute of that name itself.
@@ -74,36 +122,33 @@ impl Encoder {
     /// Of each there is one item, at the first of the coordinates.
     pub(super) fn derive_rates(&mut self) {
         for at in 0..self.keys.len() {
-            let (rated, key) = self.keys[at];
-            let coordinate = self.rated[rated as usize].coordinates[0];
+            let Key { attribute: rated, coordinate, name, .. } = self.keys[at];
             let attribute = self.vocabulary.owner(coordinate as usize);
             if self.seen[attribute as usize] != self.event {
                 // There is nothing by which the event could be known again.
-                let (value, scaled) = (f64::NAN, as_value(key));
+                let (value, scaled) = (f64::NAN, as_value(name));
                 self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
-                self.has_several |= at > 0 && self.keys[at - 1].0 == rated;
+                self.has_several |= at > 0 && self.keys[at - 1].attribute == rated;
             }
         }
     }
 
     /// Where the rates of the event sit.
     pub(super) fn rates_in_hand(&self) -> impl Iterator<Item = u32> {
-        self.keys
-            .iter()
-            .flat_map(|&(attribute, _)| self.rated[attribute as usize].coordinates.iter().copied())
+        self.keys.iter().flat_map(|key| self.rated[key.attribute as usize].coordinates.iter().copied())
     }
 
     /// Let the rates of the event count as used in it.
     pub(super) fn keep_rates(&mut self, now: u64) {
-        for &(attribute, _) in &self.keys {
-            self.rated[attribute as usize].mark(&mut self.uses, now);
+        for key in &self.keys {
+            self.rated[key.attribute as usize].mark(&mut self.uses, now);
         }
     }
 
     /// Count the uses of the event's rates past the first coordinate, which has an item.
     pub(super) fn tally_rates(&mut self, now: u64) {
-        for keys in self.keys.chunk_by(|one, next| one.0 == next.0) {
-            for &coordinate in self.rated[keys[0].0 as usize].coordinates.iter().skip(1) {
+        for keys in self.keys.chunk_by(|one, next| one.attribute == next.attribute) {
+            for &coordinate in self.rated[keys[0].attribute as usize].coordinates.iter().skip(1) {
                 self.uses[coordinate as usize].happen(now);
             }
         }
@@ -115,19 +160,21 @@ impl Encoder {
         let all = (0..).zip(&mut self.rated);
         for (attribute, rated) in all.filter(|(_, rated)| !rated.coordinates.is_empty()) {
             let has_gone = |&coordinate: &u32| self.vocabulary.owner(coordinate as usize) == NOBODY;
-            if self.vocabulary.category_count(attribute) <= FEW || rated.coordinates.iter().any(has_gone) {
+            if !may_have_rates(&self.vocabulary, attribute) || rated.coordinates.iter().any(has_gone) {
                 *rated = RatePlaces::default();
             }
         }
-        self.keys.retain(|&(attribute, _)| !self.rated[attribute as usize].coordinates.is_empty());
+        self.keys.retain(|key| !self.rated[key.attribute as usize].coordinates.is_empty());
     }
 
-    /// Put an item for rates out, once for each of the coordinates.
+    /// Put an item for rates out, once for each of the coordinates, and the neighbourhood of a number behind it.
     pub(super) fn push_rates(&self, item: &Item, out: &mut Encoded) {
-        let rated = self.keys.iter().map(|&(attribute, _)| &self.rated[attribute as usize].coordinates);
-        let own = rated.into_iter().find(|coordinates| coordinates[0] == item.coordinate);
-        for &coordinate in own.into_iter().flatten() {
+        let Some(own) = self.keys.iter().find(|key| key.coordinate == item.coordinate) else { return };
+        for &coordinate in &self.rated[own.attribute as usize].coordinates {
             out.push(item.attribute, coordinate, item.scaled, item.value);
+        }
+        if let Some(neighbourhood) = own.neighbourhood {
+            out.push(item.attribute, item.coordinate, as_value(neighbourhood), item.value);
         }
     }
 
@@ -135,9 +182,12 @@ impl Encoder {
     pub(super) fn enter_rates(&mut self, attribute: u32) {
         let is_rated = !self.rated[attribute as usize].coordinates.is_empty();
         let has_many = self.vocabulary.category_count(attribute) > FEW && !self.is_of_times(attribute);
-        if self.rates == 0 || is_rated || !has_many || self.survey.is_some() {
-            return;
+        if self.rates > 0 && !is_rated && has_many && self.survey.is_none() {
+            self.make_rates(attribute);
         }
+    }
+
+    fn make_rates(&mut self, attribute: u32) {
         let name = rate_name(self.vocabulary.name(attribute));
         let missing: Vec<String> =
             self.rate_categories().filter(|each| self.rate(&name, each).is_none()).collect();
@@ -158,7 +208,7 @@ impl Encoder {
         let attributes = self.vocabulary.attribute_count();
         self.rated = vec![RatePlaces::default(); attributes];
         for attribute in 0..attributes as u32 {
-            if self.vocabulary.category_count(attribute) > FEW {
+            if may_have_rates(&self.vocabulary, attribute) {
                 self.find_rates(attribute);
             }
         }
@@ -185,6 +235,11 @@ impl Encoder {
     pub(super) fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
         (0..self.rates).map(|number| if number == 0 { RATE.to_owned() } else { format!("(rate {number})") })
     }
+}
+
+/// Whether an attribute has many categories, or numbers.
+fn may_have_rates(vocabulary: &Vocabulary, attribute: u32) -> bool {
+    vocabulary.category_count(attribute) > FEW || vocabulary.coordinate(attribute, None).is_some()
 }
 
 /// The attribute for the rates of another.

@@ -7,7 +7,7 @@
 //! costs a new name little.
 
 use super::rates::RatePlaces;
-use super::{Encoder, New, NewName, Sentinels, Tally};
+use super::{Encoder, Levels, New, NewName, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::names::{Lack, Name};
 use crate::scale::Scale;
@@ -147,8 +147,7 @@ impl Encoder {
 
     fn give_up(&mut self, coordinate: u32) {
         let k = coordinate as usize;
-        let levels = std::mem::take(&mut self.levels[k]);
-        self.watched -= usize::from(self.vocabulary.is_number(k) && !levels.is_measurement());
+        self.levels[k] = Levels::default();
         self.vocabulary.give_up(coordinate);
         let generation = self.uses[k].generation.saturating_add(1);
         (self.uses[k], self.scales[k]) = (Use { generation, ..Use::default() }, Scale::default());

@@ -4,7 +4,7 @@ use super::{Encoder, Levels, Once, Use};
 use crate::cleaning::{self, Sentinels, Tally};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, ensure};
-use crate::vocabulary::{NOBODY, Vocabulary};
+use crate::vocabulary::Vocabulary;
 
 /// How many numbers are kept of a coordinate.
 pub const WIDTH: usize = scale::WIDTH + cleaning::WIDTH + 1;
@@ -42,16 +42,12 @@ impl Encoder {
         self.evicted
     }
 
-    /// The running scale and the sentinels of each coordinate, and whether it is a measurement, one after
-    /// another.
+    /// The running scale and the sentinels of each coordinate, and how often the sample of its values was halved, one
+    /// after another.
     pub fn moments(&self) -> Vec<f64> {
         let rows = self.scales.iter().zip(&self.sentinels).zip(&self.levels);
         let row = |((scale, sentinels), levels): ((&Scale, &Sentinels), &Levels)| {
-            scale
-                .row()
-                .into_iter()
-                .chain(sentinels.row())
-                .chain([f64::from(u8::from(levels.is_measurement()))])
+            scale.row().into_iter().chain(sentinels.row()).chain([f64::from(levels.halvings())])
         };
         rows.flat_map(row).collect()
     }
@@ -98,11 +94,6 @@ impl Encoder {
 
     /// Know what follows from names and statistics that were taken over.
     pub(super) fn derive(&mut self) {
-        let may_have = |(coordinate, levels): (usize, &Levels)| {
-            let is_free = self.vocabulary.owner(coordinate) == NOBODY;
-            self.vocabulary.is_number(coordinate) && !is_free && !levels.is_measurement()
-        };
-        self.watched = self.levels.iter().enumerate().filter(|each| may_have(*each)).count();
         self.has_sentinels = self.sentinels.iter().any(|each| *each != Sentinels::default());
         self.has_prose = self.tallies.iter().any(|tally| tally.prose > 0);
         self.seen = vec![0; self.vocabulary.attribute_count()];
@@ -119,10 +110,9 @@ fn levels_of(moments: &[f64], levels: &[(usize, f64, u64)]) -> Result<Vec<Levels
         let at = values.get_mut(coordinate).ok_or("values came at coordinates that there are not")?;
         at.push((value, times));
     }
-    let is_measurement = |said: f64| match said {
-        0.0 => Ok(false),
-        1.0 => Ok(true),
-        _ => Err("whether an attribute is a measurement is yes or no"),
+    let halvings = |said: f64| -> Result<u32, Refused> {
+        ensure(said.fract() == 0.0 && (0.0..=64.0).contains(&said), "a sample is halved up to 64 times")?;
+        Ok(said as u32)
     };
-    said.zip(values).map(|(said, values)| Levels::of(is_measurement(said)?, &values)).collect()
+    said.zip(values).map(|(said, values)| Levels::of(halvings(said)?, &values)).collect()
 }

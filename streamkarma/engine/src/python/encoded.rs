@@ -49,11 +49,13 @@ impl Encoded {
     /// How many attributes each event has, the constant apart.
     #[getter]
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let known = self.inner.without_keys();
-        let block = known.block();
-        let size = |t| block.event(t).attributes.chunk_by(|one, next| one == next).count() as i64 - 1;
-        let sizes = (0..block.len()).map(size);
-        sizes.collect::<Vec<_>>().into_pyarray(py)
+        let block = self.inner.block();
+        let size = |t| {
+            let (event, mut last) = (block.event(t), None);
+            let own = event.attributes.iter().zip(event.values).filter(|(_, value)| !is_key(**value));
+            own.filter(|(attribute, _)| last.replace(*attribute) != Some(*attribute)).count() as i64 - 1
+        };
+        (0..block.len()).map(size).collect::<Vec<_>>().into_pyarray(py)
     }
 
     /// Event `t` by itself, as it is to be learned later.

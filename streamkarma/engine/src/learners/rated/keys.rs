@@ -1,13 +1,13 @@
 //! What an event has in place of rates.
 
 use crate::block::Event;
-use crate::rate_key::{from_value, is_key};
+use crate::rate_key::{from_value, is_key, is_neighbourhood};
 
 /// The keys that an event has of one attribute.
 pub struct Keys<'a> {
     /// Where rates are to be.
     pub coordinates: &'a [u32],
-    /// Each key as often as there are coordinates.
+    /// Each key as often as there are coordinates, but that of a neighbourhood once.
     pub values: &'a [f64],
 }
 
@@ -28,5 +28,16 @@ impl<'a> Keys<'a> {
     /// Each of them once.
     pub fn each(&self) -> impl Iterator<Item = u64> {
         self.values.iter().step_by(self.coordinates.len()).filter_map(|&value| from_value(value))
+    }
+
+    /// Each that is a name.
+    pub fn names(&self) -> impl Iterator<Item = u64> {
+        self.each().filter(|&key| !is_neighbourhood(key))
+    }
+
+    /// The key of a number and that of its neighbourhood; None of categories.
+    pub fn number(&self) -> Option<[u64; 2]> {
+        let around = from_value(*self.values.last()?).filter(|&key| is_neighbourhood(key))?;
+        Some([from_value(self.values[0])?, around])
     }
 }

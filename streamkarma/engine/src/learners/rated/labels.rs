@@ -20,12 +20,23 @@ pub struct LabelsMut<'a> {
     pub seen: &'a mut u64,
 }
 
+impl LabelsMut<'_> {
+    /// Take in what a label is of each sum, with a weight; `keep` is left of those before.
+    pub fn take(self, own: &[f64], weight: f64, keep: f64) {
+        *self.seen += 1;
+        *self.count = *self.count * keep + weight;
+        self.sums.iter_mut().zip(own).for_each(|(sum, label)| *sum = *sum * keep + weight * label);
+    }
+}
+
 /// What is known of an attribute that has rates.
 #[derive(Clone, Debug)]
 pub struct Attribute {
     pub labels: Labels,
     /// Of the rates of each class.
     pub scales: Vec<Scale>,
+    /// What its numbers tell as names, beside what their neighbourhoods do: the sum of the gains, and of their squares.
+    pub gains: Labels,
 }
 
 impl Labels {
@@ -72,7 +83,7 @@ impl Labels {
 impl Attribute {
     /// One of which no label is known.
     pub fn new(width: usize) -> Self {
-        Self { labels: Labels::new(width), scales: vec![Scale::default(); width] }
+        Self { labels: Labels::new(width), scales: vec![Scale::default(); width], gains: Labels::new(2) }
     }
 
     /// Go to so many rates.

@@ -60,7 +60,8 @@ impl Rated {
     /// Take in the labels of parts.
     pub(super) fn merge_rates(&mut self, parts: &[&Self]) {
         let tables: Vec<_> = parts.iter().map(|part| &part.table).collect();
-        self.table.merge(&tables, self.settings.keep_of_category(), self.settings.regression);
+        let settings = self.settings;
+        self.table.merge(&tables, |key| settings.keep_of(key), settings.regression);
         let others: Vec<_> = parts.iter().map(|part| part.attributes.clone()).collect();
         self.attributes = self.merged_attributes(&self.attributes, &others);
     }
@@ -83,6 +84,7 @@ impl Rated {
     fn merged(&self, base: &Attribute, parts: &[&Attribute]) -> Attribute {
         let (keep, longest) = (self.settings.keep(), self.settings.longest);
         let labels = parts.iter().map(|part| &part.labels);
+        let gains = parts.iter().map(|part| &part.gains);
         let since = |part: &Attribute| part.labels.seen.saturating_sub(base.labels.seen) as f64;
         let scale = |number: usize| {
             let own: Vec<_> = parts.iter().map(|part| (part.scales[number], since(part))).collect();
@@ -91,6 +93,7 @@ impl Rated {
         Attribute {
             labels: Labels::merged(&base.labels, labels, keep, self.settings.regression),
             scales: (0..base.scales.len()).map(scale).collect(),
+            gains: Labels::merged(&base.gains, gains, self.settings.keep_of_gains(), true),
         }
     }
 
@@ -122,6 +125,7 @@ impl Rated {
                 let mut attribute = Attribute::new(width);
                 self.carry_sums(change, count, sums, &mut attribute.labels.sums);
                 (attribute.labels.count, attribute.labels.seen) = (count, seen);
+                attribute.gains = before.gains.clone();
                 attribute
             });
             if let Some(to) = moved.slot {

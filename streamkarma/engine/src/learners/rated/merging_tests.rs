@@ -232,7 +232,7 @@ fn the_table_keeps_those_with_the_most_labels() {
     let parts = [table(0..5, 1), table(5..10, 2), table(8..12, 1)];
     let join = |order: [usize; 3]| {
         let mut all = Table::new(1);
-        all.merge(&order.map(|part| &parts[part]), 1.0, false);
+        all.merge(&order.map(|part| &parts[part]), |_| 1.0, false);
         state(&all)
     };
     let all = join([0, 1, 2]);

@@ -13,10 +13,14 @@
 //! the mean q less the mean p. Of several categories at once it is the sum, divided by the root of their number.
 //! Then it is standardised as numbers are.
 //!
+//! A number that comes back, such as that of a customer, is taken for a category, too, where that tells more than its
+//! size does: see [`gains`].
+//!
 //! Only labels of earlier events count, as they come: nothing leaks, and a label that comes late is heeded
 //! from then on.
 
 mod filled;
+mod gains;
 mod keys;
 mod labels;
 #[cfg(test)]
@@ -105,6 +109,10 @@ impl Rated {
                 at += 1;
                 continue;
             };
+            if keys.number().is_some() && !self.has_names(keys.coordinates[0]) {
+                at += keys.values.len();
+                continue;
+            }
             for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
                 filled.push(attribute, coordinate, self.rate(&keys, number, learned));
             }

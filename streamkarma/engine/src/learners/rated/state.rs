@@ -40,6 +40,10 @@ impl Rated {
         state.put_f64s("sums", labels().flat_map(|labels| labels.sums.clone()).collect(), &[size, width]);
         state.put_f64s("moments", scales.flat_map(Scale::row).collect(), &[size, width, scale::WIDTH]);
         state.put_i64s("seen", labels().map(|labels| labels.seen as i64).collect(), &[size]);
+        let gains = || self.attributes.values().map(|attribute| &attribute.gains);
+        let each = gains().flat_map(|gains| [gains.count, gains.sums[0], gains.sums[1]]);
+        state.put_f64s("gains", each.collect(), &[size, 3]);
+        state.put_i64s("gains_seen", gains().map(|gains| gains.seen as i64).collect(), &[size]);
         self.table.put(&mut state);
         if !self.is_in_order() {
             let classes = self.classes.iter().map(|&class| class as i64).collect();
@@ -72,10 +76,18 @@ impl Rated {
         let scales: Option<Vec<Scale>> = rows.chunks_exact(scale::WIDTH).map(Scale::from_row).collect();
         let scales = scales.ok_or(WHY)?;
         let seen = seen_in(state, "seen", counts)?;
+        let (gains, gain_shape) = state.f64s("gains")?;
+        ensure(gain_shape == [size, 3] && gains.len() == size * 3, WHY)?;
+        let is_possible = |each: &[f64]| each.iter().all(|sum| sum.abs() < LARGEST_SUM) && each[2] >= 0.0;
+        ensure(gains.chunks_exact(3).all(is_possible), WHY)?;
+        let gain_counts: Vec<f64> = gains.iter().step_by(3).copied().collect();
+        let gains_seen = seen_in(state, "gains_seen", &gain_counts)?;
         let attributes = places.iter().enumerate().map(|(at, &place)| {
             let own = at * width..(at + 1) * width;
             let labels = Labels { count: counts[at], sums: sums[own.clone()].to_vec(), seen: seen[at] };
-            (place as u32, Attribute { labels, scales: scales[own].to_vec() })
+            let sums = gains[3 * at + 1..3 * at + 3].to_vec();
+            let gains = Labels { count: gains[3 * at], sums, seen: gains_seen[at] };
+            (place as u32, Attribute { labels, scales: scales[own].to_vec(), gains })
         });
         let attributes: BTreeMap<u32, Attribute> = attributes.collect();
         self.table = Table::from_state(state, width, self.settings.regression)?;

@@ -6,10 +6,11 @@ use super::{Rated, Settings};
 use crate::block::Event;
 use crate::learner::Lesson;
 use crate::math::log;
+use crate::rate_key::is_neighbourhood;
 use crate::scale::{CLIP, Scale, within};
 
 /// So many labels as all have, on average, stand beside those of a category.
-const SHRINK: f64 = 5.0;
+pub(super) const SHRINK: f64 = 5.0;
 /// So many of the latest labels of a category count.
 const LATEST: f64 = 100.0;
 
@@ -19,9 +20,9 @@ impl Settings {
         1.0 - 1.0 / self.longest
     }
 
-    /// The same of the labels of a category.
-    pub(super) fn keep_of_category(&self) -> f64 {
-        1.0 - 1.0 / LATEST.min(self.longest)
+    /// The same of the labels of a category, or of a neighbourhood, which has many.
+    pub(super) fn keep_of(&self, key: u64) -> f64 {
+        if is_neighbourhood(key) { self.keep() } else { 1.0 - 1.0 / LATEST.min(self.longest) }
     }
 }
 
@@ -31,9 +32,9 @@ impl Rated {
         let coordinate = keys.coordinates[0];
         let known = self.attributes.get(&coordinate);
         let rate = known.map_or(0.0, |attribute| {
-            let found = keys.each().filter_map(|key| self.table.find(key));
+            let found = keys.names().filter_map(|key| self.table.find(key));
             let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
-            let count = keys.each().count();
+            let count = keys.names().count();
             if count > 1 { sum / (count as f64).sqrt() } else { sum }
         });
         if !self.settings.scale {
@@ -66,19 +67,13 @@ impl Rated {
         let (width, settings) = (self.width(), self.settings);
         let is_binary = self.inner.classes() == 1;
         let class = if is_binary { usize::from(lesson.label > 0.0) } else { lesson.label as usize };
-        let classes = &self.classes;
-        let take = |labels: LabelsMut, keep: f64| {
-            *labels.seen += 1;
-            *labels.count = *labels.count * keep + lesson.weight;
-            for (number, sum) in labels.sums.iter_mut().enumerate() {
-                let label = match settings.regression {
-                    true if settings.scale => within(lesson.label, CLIP),
-                    true => lesson.label,
-                    false => f64::from(u8::from(classes[number] == class)),
-                };
-                *sum = *sum * keep + lesson.weight * label;
-            }
+        let label = |number: &usize| match settings.regression {
+            true if settings.scale => within(lesson.label, CLIP),
+            true => lesson.label,
+            false => f64::from(u8::from(*number == class)),
         };
+        let own: Vec<f64> = self.classes.iter().map(label).collect();
+        let take = |labels: LabelsMut, keep: f64| labels.take(&own, lesson.weight, keep);
         let mut at = 0;
         while at < event.len() {
             let Some(keys) = Keys::at(event, at) else {
@@ -87,11 +82,17 @@ impl Rated {
             };
             let first = keys.coordinates[0];
             let attribute = self.attributes.entry(first).or_insert_with(|| Attribute::new(width));
+            at += keys.values.len();
+            if let Some(keys) = keys.number() {
+                if !attribute.watches(keys) {
+                    continue;
+                }
+                attribute.observe_gain(&self.table, keys, &own, lesson.weight, settings);
+            }
             take(attribute.labels.as_mut(), settings.keep());
             for key in keys.each() {
-                take(self.table.enter(key), settings.keep_of_category());
+                take(self.table.enter(key), settings.keep_of(key));
             }
-            at += keys.values.len();
         }
     }
 }

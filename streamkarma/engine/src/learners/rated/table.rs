@@ -111,7 +111,7 @@ impl Table {
     ///
     /// Where more keys meet than there is room for, those with the most labels stay. Only then does it show
     /// whether some of the parts were merged before.
-    pub fn merge(&mut self, parts: &[&Self], keep: f64, is_signed: bool) {
+    pub fn merge(&mut self, parts: &[&Self], keep: impl Fn(u64) -> f64, is_signed: bool) {
         let all = || std::iter::once(&*self).chain(parts.iter().copied());
         let mut keys: Vec<u64> =
             all().flat_map(|each| &each.keys).copied().filter(|&key| key != NOBODY).collect();
@@ -121,7 +121,7 @@ impl Table {
         let since = parts.iter().map(|part| part.clock.saturating_sub(self.clock));
         let clock = self.clock + since.sum::<u64>();
         for keys in keys.chunk_by(|&one, &other| bucket(one) == bucket(other)) {
-            let found = keys.iter().map(|&key| (key, self.merged(key, parts, keep, is_signed)));
+            let found = keys.iter().map(|&key| (key, self.merged(key, parts, keep(key), is_signed)));
             let mut found: Vec<_> = found.collect();
             found.sort_by_key(|(_, (labels, _))| Reverse(labels.seen));
             for (key, (labels, time)) in found.into_iter().take(WAYS) {
@@ -191,7 +191,7 @@ impl Table {
         ensure(sums.iter().all(|&sum| sum.abs() < LARGEST_SUM && (is_signed || sum >= 0.0)), WHY)?;
         let (mut table, seen) = (Self::new(width), seen_in(state, "key_seen", counts)?);
         for (at, &key) in keys.iter().enumerate() {
-            ensure((1..KEYS).contains(&key) && table.find(key).is_none(), WHY)?;
+            ensure((1..2 * KEYS).contains(&key) && table.find(key).is_none(), WHY)?;
             let sums = sums[at * width..][..width].to_vec();
             table.fill(key, Labels { count: counts[at], sums, seen: seen[at] }, times[at] as u64);
         }

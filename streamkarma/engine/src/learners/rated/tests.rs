@@ -317,7 +317,9 @@ fn states_that_contradict_themselves_are_refused() {
     assert!(rated(SCALED).0.restore(&state, 99, 40).is_err());
     for (name, wrong) in [
         ("keys", Array::U64(vec![0], vec![1])),
-        ("keys", Array::U64(vec![1 << 52], vec![1])),
+        ("keys", Array::U64(vec![1 << 53], vec![1])),
+        ("gains", Array::F64(vec![f64::NAN], vec![1])),
+        ("gains_seen", Array::I64(vec![-1], vec![1])),
         ("key_counts", Array::F64(vec![-1.0], vec![1])),
         ("key_sums", Array::F64(vec![f64::NAN], vec![1])),
         ("key_times", Array::I64(vec![-1], vec![1])),
