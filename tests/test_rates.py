@@ -313,6 +313,27 @@ def test_numbers_are_names_where_that_tells_more_than_their_size(task: str) -> N
     assert errors["size", True] == errors["size", False]
 
 
+@pytest.mark.parametrize("seed", [8, 9])
+def test_what_numbers_tell_of_a_stay_counts_only_if_it_was_known_when_they_were_asked_about(
+    seed: int,
+) -> None:
+    """Labels of a stay come at once: they foretell each other, and did not when the events were predicted."""
+    gains = {}
+    for asked in (True, False):
+        rng, model = random.Random(seed), KARMAMixtureClassifier()
+        for _ in range(300):
+            weights, label = rng.sample(range(600), 3), rng.random() < 0.3
+            stay = [{"weight": rng.choice(weights), "x": rng.gauss(0, 1)} for _ in range(12)]
+            if asked:
+                assert [model.predict_proba_one(x) for x in stay]
+            for x in stay:
+                model.learn_one(x, label)
+        [[count, gain, _]] = model.state()[1]["rates.gains"]
+        gains[asked] = gain / count
+    assert gains[True] < 0.03
+    assert gains[False] > 0.1
+
+
 def test_few_categories_have_none_and_many_have_them_beyond_all_bounds() -> None:
     few = learned(ExplicitKARMAClassifier(), stream(300, 5, users=32))
     assert "user.rate" not in few.vocabulary.attributes

@@ -138,7 +138,7 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import ExplicitKARMARegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), ExplicitKARMARegressor(), metrics.MAE())
-    MAE: 0.435973
+    MAE: 0.442115
     """
 
     def __post_init__(self) -> None:

@@ -42,17 +42,20 @@ impl Attribute {
         self.gains.seen < ENOUGH || (name >> 32).is_multiple_of(WATCHED) || are_beyond_chance(&self.gains)
     }
 
-    /// Take note of what the key of a number told of a label, beside that of its neighbourhood.
+    /// Take note of what the key of a number told of a label, beside that of its neighbourhood, unless it has had labels
+    /// since the event was asked about, after `since` of them.
     pub(super) fn observe_gain(
         &mut self,
         table: &Table,
         [name, around]: [u64; 2],
         own: &[f64],
         weight: f64,
+        since: u64,
         settings: Settings,
     ) {
+        let is_old = table.last(name).is_some_and(|last| last <= since);
         let gain = match (table.find(name), table.find(around)) {
-            (Some(known), Some(near)) => {
+            (Some(known), Some(near)) if is_old => {
                 let gains = own.iter().enumerate().map(|(number, &label)| {
                     let all = share(self.labels.count, self.labels.sums[number], mean_of_none(settings), 2.0);
                     let around = share(near.0, near.1[number], all, 1.0);
@@ -107,7 +110,7 @@ mod tests {
             let number = random.below(400);
             let keys = [1 + number as u64, KEYS + 1 + number as u64 / 40];
             let own = [label(number, random.unit())];
-            attribute.observe_gain(&table, keys, &own, 1.0, settings);
+            attribute.observe_gain(&table, keys, &own, 1.0, table.clock(), settings);
             let take = |labels: LabelsMut| labels.take(&own, 1.0, 1.0);
             take(attribute.labels.as_mut());
             keys.into_iter().for_each(|key| take(table.enter(key)));

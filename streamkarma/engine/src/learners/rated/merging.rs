@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::labels::{Attribute, Labels};
+use super::waiting::Waiting;
 use super::{Rated, class_of};
 use crate::change::{Change, DROPPED};
 use crate::learner::Learner;
@@ -61,6 +62,7 @@ impl Rated {
     pub(super) fn merge_rates(&mut self, parts: &[&Self]) {
         let tables: Vec<_> = parts.iter().map(|part| &part.table).collect();
         let settings = self.settings;
+        self.waiting = Waiting::default();
         self.table.merge(&tables, |key| settings.keep_of(key), settings.regression);
         let others: Vec<_> = parts.iter().map(|part| part.attributes.clone()).collect();
         self.attributes = self.merged_attributes(&self.attributes, &others);

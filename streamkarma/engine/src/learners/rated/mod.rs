@@ -33,6 +33,7 @@ mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::BTreeMap;
 
@@ -40,12 +41,13 @@ use self::filled::Filled;
 use self::keys::Keys;
 use self::labels::{Attribute, widened};
 use self::table::Table;
+use self::waiting::Waiting;
 use crate::block::{Block, Event, Gone};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{ensure_alike, of_kind};
-use crate::rate_key::is_key;
+use crate::rate_key::{from_value, is_key, is_neighbourhood};
 use crate::state::{Refused, State};
 
 /// How rates are made.
@@ -71,14 +73,17 @@ pub struct Rated {
     attributes: BTreeMap<u32, Attribute>,
     /// The class that each rate is of; as [`class_of`] has it, but for a model whose classes were numbered anew.
     classes: Vec<usize>,
+    /// Events with numbers whose labels come late.
+    waiting: Waiting,
     filled: Filled,
 }
 
 impl Rated {
     /// Around a learner of two classes or a regression.
     pub fn new(inner: Box<dyn Learner>, settings: Settings) -> Self {
-        let (attributes, filled) = (BTreeMap::new(), Filled::default());
-        Self { inner, settings, table: Table::new(1), attributes, classes: vec![class_of(0)], filled }
+        let (table, attributes, classes) = (Table::new(1), BTreeMap::new(), vec![class_of(0)]);
+        let (waiting, filled) = (Waiting::default(), Filled::default());
+        Self { inner, settings, table, attributes, classes, waiting, filled }
     }
 
     /// How many rates an attribute has.
@@ -95,6 +100,8 @@ impl Rated {
             self.fill_event(&event, lesson.is_learned(), &mut filled);
             if lesson.is_learned() {
                 self.learn(&event, lesson);
+            } else if lesson.ticket != 0 && has_number(&event) {
+                self.waiting.ask(lesson.ticket, self.table.clock());
             }
         }
         self.filled = filled;
@@ -131,6 +138,11 @@ impl Rated {
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
     }
+}
+
+/// Whether an event has a number that may be a name.
+fn has_number(event: &Event) -> bool {
+    event.values.iter().any(|&value| from_value(value).is_some_and(is_neighbourhood))
 }
 
 /// The class whose rate has that number. Of two classes the only rate is that of the second, and remains so

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::labels::{Attribute, Labels};
 use super::table::{LARGEST_SUM, Table, seen_in};
+use super::waiting::Waiting;
 use super::{Rated, class_of};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, State, ensure};
@@ -16,6 +17,7 @@ impl Rated {
     pub(super) fn clear(&mut self) {
         self.table = Table::new(self.width());
         self.attributes.clear();
+        self.waiting = Waiting::default();
         self.classes = (0..self.width()).map(class_of).collect();
     }
 
@@ -28,6 +30,7 @@ impl Rated {
     /// All but the learner's; nothing if there is nothing.
     pub(super) fn own_state(&self) -> State {
         let mut state = State::default();
+        self.waiting.put(&mut state);
         if self.attributes.is_empty() {
             return state;
         }
@@ -56,7 +59,8 @@ impl Rated {
     pub(super) fn restore_own(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
         const WHY: &str = "what labels said of attributes contradicts itself";
         self.clear();
-        if state.0.is_empty() {
+        self.waiting = Waiting::from_state(state)?;
+        if state.i32s("coordinates").is_err() && state.f64s("counts").is_err() {
             return Ok(());
         }
         let width = self.width();

@@ -73,6 +73,7 @@ impl Rated {
             false => f64::from(u8::from(*number == class)),
         };
         let own: Vec<f64> = self.classes.iter().map(label).collect();
+        let since = self.waiting.take(lesson.ticket).unwrap_or_else(|| self.table.clock());
         let take = |labels: LabelsMut, keep: f64| labels.take(&own, lesson.weight, keep);
         let mut at = 0;
         while at < event.len() {
@@ -87,7 +88,7 @@ impl Rated {
                 if !attribute.watches(keys) {
                     continue;
                 }
-                attribute.observe_gain(&self.table, keys, &own, lesson.weight, settings);
+                attribute.observe_gain(&self.table, keys, &own, lesson.weight, since, settings);
             }
             take(attribute.labels.as_mut(), settings.keep());
             for key in keys.each() {

@@ -50,6 +50,16 @@ impl Table {
         8 * (4 * self.keys.len() + self.sums.len()) as u64
     }
 
+    /// How many labels there were.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Which was the last label of a key, if it has any.
+    pub fn last(&self, key: u64) -> Option<u64> {
+        Some(self.times[self.find_place(key)?])
+    }
+
     /// The count and the sums of a key, if it has any.
     pub fn find(&self, key: u64) -> Option<(f64, &[f64])> {
         let place = self.find_place(key)?;

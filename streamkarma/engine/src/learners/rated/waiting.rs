@@ -1,0 +1,88 @@
+//! What was known when events were asked about whose labels come late.
+//!
+//! The labels of one patient may all come at once, long after the events: the first of them then says nothing new of
+//! the others, though it stands before them. So it is remembered how many labels there were when each was asked about.
+
+use std::collections::BTreeMap;
+
+use crate::state::{Refused, State, ensure};
+
+/// Most events that are remembered; past it, the older half counts as asked about when the label came.
+const MOST: usize = 10_000;
+
+/// By ticket, how many labels there were.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting(BTreeMap<u64, u64>);
+
+impl Waiting {
+    /// Take note that an event is asked about after so many labels.
+    pub fn ask(&mut self, ticket: u64, labels: u64) {
+        self.0.entry(ticket).or_insert(labels);
+        if self.0.len() > MOST {
+            let mut all: Vec<u64> = self.0.values().copied().collect();
+            all.sort_unstable();
+            self.0.retain(|_, labels| *labels > all[MOST / 2]);
+        }
+    }
+
+    /// How many labels there were when the event was asked about that has its label now, if it was before.
+    pub fn take(&mut self, ticket: u64) -> Option<u64> {
+        self.0.remove(&ticket)
+    }
+
+    /// Put all there is into a state, if there is any.
+    pub fn put(&self, state: &mut State) {
+        if !self.0.is_empty() {
+            let size = self.0.len();
+            state.put_u64s("waiting", self.0.keys().copied().collect(), &[size]);
+            state.put_u64s("waiting_since", self.0.values().copied().collect(), &[size]);
+        }
+    }
+
+    /// From a state.
+    ///
+    /// # Errors
+    ///
+    /// If no events leave such a state.
+    pub fn from_state(state: &State) -> Result<Self, Refused> {
+        let Ok((tickets, shape)) = state.u64s("waiting") else { return Ok(Self::default()) };
+        let (since, since_shape) = state.u64s("waiting_since")?;
+        let size = tickets.len();
+        let fits = shape == [size] && since_shape == [size] && since.len() == size && size <= MOST;
+        ensure(
+            fits && tickets.is_sorted_by(|a, b| a < b),
+            "the events that wait for labels contradict each other",
+        )?;
+        Ok(Self(tickets.iter().copied().zip(since.iter().copied()).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_come_back_and_nonsense_is_refused() {
+        let mut waiting = Waiting::default();
+        (1..=100).rev().for_each(|ticket| waiting.ask(ticket, 7 * ticket % 11));
+        waiting.ask(5, 1_000);
+        let mut state = State::default();
+        waiting.put(&mut state);
+        let mut again = Waiting::from_state(&state).unwrap();
+        assert_eq!(again.0, waiting.0);
+        assert_eq!((again.take(5), again.take(5)), (Some(2), None));
+        state.put_u64s("waiting", vec![3; 100], &[100]);
+        assert!(Waiting::from_state(&state).is_err());
+        state.put_u64s("waiting", vec![3], &[1]);
+        assert!(Waiting::from_state(&state).is_err());
+        assert!(Waiting::from_state(&State::default()).unwrap().0.is_empty());
+    }
+
+    #[test]
+    fn the_older_half_goes_when_there_are_too_many() {
+        let mut waiting = Waiting::default();
+        (1..=3 * MOST as u64).for_each(|ticket| waiting.ask(ticket, ticket / 2));
+        assert!(waiting.0.len() <= MOST && waiting.0.len() >= MOST / 2);
+        assert_eq!((waiting.take(1), waiting.take(3 * MOST as u64)), (None, Some(3 * MOST as u64 / 2)));
+    }
+}
