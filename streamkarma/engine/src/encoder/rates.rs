@@ -22,7 +22,7 @@ use crate::vocabulary::{NOBODY, Vocabulary};
 /// The category of the first of them.
 pub(super) const RATE: &str = "(rate)";
 
-/// It is asked whether the numbers of an attribute are to have rates after so many of them, and again.
+/// Whether the numbers of an attribute are to have rates is decided every so many of them.
 const AGAIN: u64 = 32;
 /// So many neighbourhoods a deviation has.
 const NEIGHBOURHOODS: f64 = 8.0;

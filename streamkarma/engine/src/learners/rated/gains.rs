@@ -13,7 +13,7 @@ use crate::math::log;
 
 /// The gain counts over about so many labels.
 const LONGEST: f64 = 5000.0;
-/// After so many labels that tell of no names, one number in so many is watched: it takes time.
+/// After so many labels that show no names, only one number in so many is watched, to save time.
 const ENOUGH: u64 = 2000;
 const WATCHED: u64 = 8;
 /// It is beyond chance above this, and so many deviations.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::labels::{Attribute, Labels};
 use super::table::{LARGEST_SUM, Table, seen_in};
-use super::waiting::Waiting;
+use super::waiting::{self, Waiting};
 use super::{Rated, class_of};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, State, ensure};
@@ -60,7 +60,7 @@ impl Rated {
         const WHY: &str = "what labels said of attributes contradicts itself";
         self.clear();
         self.waiting = Waiting::from_state(state)?;
-        if state.i32s("coordinates").is_err() && state.f64s("counts").is_err() {
+        if state.0.keys().all(|name| waiting::ARRAYS.contains(&name.as_str())) {
             return Ok(());
         }
         let width = self.width();

@@ -10,6 +10,9 @@ use crate::state::{Refused, State, ensure};
 /// Most events that are remembered; past it, the older half counts as asked about when the label came.
 const MOST: usize = 10_000;
 
+/// The names of its arrays in a state.
+pub const ARRAYS: [&str; 2] = ["waiting", "waiting_since"];
+
 /// By ticket, how many labels there were.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting(BTreeMap<u64, u64>);
@@ -34,8 +37,8 @@ impl Waiting {
     pub fn put(&self, state: &mut State) {
         if !self.0.is_empty() {
             let size = self.0.len();
-            state.put_u64s("waiting", self.0.keys().copied().collect(), &[size]);
-            state.put_u64s("waiting_since", self.0.values().copied().collect(), &[size]);
+            state.put_u64s(ARRAYS[0], self.0.keys().copied().collect(), &[size]);
+            state.put_u64s(ARRAYS[1], self.0.values().copied().collect(), &[size]);
         }
     }
 
@@ -45,8 +48,8 @@ impl Waiting {
     ///
     /// If no events leave such a state.
     pub fn from_state(state: &State) -> Result<Self, Refused> {
-        let Ok((tickets, shape)) = state.u64s("waiting") else { return Ok(Self::default()) };
-        let (since, since_shape) = state.u64s("waiting_since")?;
+        let Ok((tickets, shape)) = state.u64s(ARRAYS[0]) else { return Ok(Self::default()) };
+        let (since, since_shape) = state.u64s(ARRAYS[1])?;
         let size = tickets.len();
         let fits = shape == [size] && since_shape == [size] && since.len() == size && size <= MOST;
         ensure(
