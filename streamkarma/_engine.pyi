@@ -502,7 +502,7 @@ def factorisation_machine(
 ) -> Learner:
     """See ``core.factorisation.FactorisationMachine``."""
 
-def neighbors(regression: bool, window: int, neighbors: int) -> Learner:
+def neighbors(regression: bool, window: int, grows: bool, neighbors: int) -> Learner:
     """See ``core.neighbors.Neighbors``."""
 
 def forest(regression: bool, trees: int, half_life: float) -> Learner:

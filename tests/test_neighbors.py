@@ -54,6 +54,14 @@ def test_it_predicts_a_number_that_only_some_attributes_bend() -> None:
     assert np.var(residuals[1500:]) < 0.05 * np.var(targets)
 
 
+def test_the_window_grows_unless_its_length_is_given_or_it_is_to_forget() -> None:
+    stream = squares(103, 4500)
+    models = [NeighborsClassifier(), NeighborsClassifier(window=1000), NeighborsClassifier(forget=5000.0)]
+    wrong = [errors(model, stream) for model in models]
+    assert [model.summary()["window"] for model in models] == [4500, 1000, 1000]
+    assert sum(wrong[0][3000:]) < 0.8 * sum(wrong[1][3000:])
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_the_order_of_keys_never_shows_and_a_saved_model_goes_on(tmp_path: Path, missing: float) -> None:
     one: Any = NeighborsClassifier(window=100)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from streamkarma import _engine
 from streamkarma.core.learner import Learner
 
+#: Number of events kept at first by a window that grows.
+START = 1000
+
 
 class Neighbors(Learner):
     """A window of the latest labelled events, in which the nearest vote.
@@ -22,7 +25,10 @@ class Neighbors(Learner):
         Whether labels are targets: the score is then the mean over the nearest. Otherwise it is the log-odds
         for two classes, or the logarithm of each class's probability.
     window
-        Maximum number of events kept, 1 to 1,048,576.
+        Maximum number of events kept, 1 to 1,048,576. None begins with 1,000: each time these have come anew,
+        they become twice as many if their newer half alone erred more than all of them, and half as many, but
+        not fewer than 1,000, if it erred less. There are at most 16,000, and those beyond the first thousand
+        have at most 65,536 values.
     neighbors
         Number of neighbours that vote, 1 to 1,024.
 
@@ -47,8 +53,9 @@ class Neighbors(Learner):
     True
     """
 
-    def __init__(self, regression: bool = False, window: int = 1000, neighbors: int = 10) -> None:
+    def __init__(self, regression: bool = False, window: int | None = None, neighbors: int = 10) -> None:
         self.regression, self.window, self.neighbors = regression, window, neighbors
 
     def create(self) -> _engine.Learner:
-        return _engine.neighbors(self.regression, self.window, self.neighbors)
+        window = START if self.window is None else self.window
+        return _engine.neighbors(self.regression, window, self.window is None, self.neighbors)

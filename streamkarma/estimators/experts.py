@@ -8,7 +8,7 @@ from streamkarma.core.forest import Forest
 from streamkarma.core.learner import Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
-from streamkarma.core.neighbors import Neighbors
+from streamkarma.core.neighbors import START, Neighbors
 from streamkarma.core.sgd import Logarithmic, Sgd
 from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
@@ -111,7 +111,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "subspace indicators": Subspace(plain._replace(indicators=True)),
         "subspace moving": Subspace(plain._replace(r=1.0, moving=moving)),
         "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
-        "neighbors": Neighbors(regression),
+        # Who is told to forget keeps no older events.
+        "neighbors": Neighbors(regression, START if forget else None),
         "forest": Forest(regression, TREES, forget),
     }
 

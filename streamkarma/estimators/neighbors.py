@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamkarma.core.mixture import Calibrated
-from streamkarma.core.neighbors import Neighbors
+from streamkarma.core.neighbors import START, Neighbors
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
@@ -16,7 +16,7 @@ from streamkarma.parameters.learning import MOST_NEIGHBORS
 class NeighborsParameters(ValueParameters):
     """The parameters that ``NeighborsClassifier`` and ``NeighborsRegressor`` share, see there."""
 
-    window: int = 1000
+    window: int | None = None
     neighbors: int = 10
     scale: bool = True
     forget: float | None = None
@@ -38,7 +38,8 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     Parameters
     ----------
     window
-        Maximum number of events kept, 1 to 1,048,576.
+        Maximum number of events kept, 1 to 1,048,576. None begins with 1,000 and keeps up to 16,000 while the
+        older ones help, fewer of many attributes; with ``forget`` it is 1,000.
     neighbors
         How many of them vote, 1 to 1,024; nearer ones have more weight.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
@@ -121,5 +122,7 @@ class NeighborsRegressor(NeighborsParameters, BaseRegressor):
 
 def _neighbors(model: NeighborsParameters, regression: bool) -> Neighbors:
     """The learner, its parameters checked."""
-    window = check_count("window", model.window)
+    window = START if model.forget else None
+    if model.window is not None:
+        window = check_count("window", model.window)
     return Neighbors(regression, window, check_count("neighbors", model.neighbors, MOST_NEIGHBORS))

@@ -110,7 +110,13 @@ _LEARNING = (
     ),
     _of("trees", Integer(1, 1000), {"forest": 10}, "forest: number of trees."),
     _of("indicators", bool, {"subspace": False}, "subspace: add missing-value indicators."),
-    _of("window", COUNT, {"neighbors": 1000}, "neighbors: number of labelled events kept."),
+    _of(
+        "window",
+        COUNT,
+        {"neighbors": None},
+        "neighbors: number of labelled events kept.",
+        default_text="1000, and up to 16000 while the older ones help",
+    ),
     _of(
         "neighbors",
         Integer(1, MOST_NEIGHBORS),

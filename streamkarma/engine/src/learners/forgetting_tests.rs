@@ -78,7 +78,8 @@ fn support_vectors(average: bool) -> SupportVectors {
 }
 
 fn window_of_neighbors() -> Neighbors {
-    Neighbors::new(neighbors::Settings { regression: false, window: 200, neighbors: 10 }).unwrap()
+    Neighbors::new(neighbors::Settings { regression: false, window: 200, grows: false, neighbors: 10 })
+        .unwrap()
 }
 
 /// Those in whose mathematics the number of a coordinate says nothing.

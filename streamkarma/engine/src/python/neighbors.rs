@@ -8,8 +8,8 @@ use crate::learners::neighbors::{Neighbors, Settings};
 
 /// Nearest neighbours among the last events with a label; see `core.neighbors`.
 #[pyfunction]
-#[pyo3(signature = (regression, window, neighbors))]
-pub fn neighbors(regression: bool, window: usize, neighbors: usize) -> PyResult<Learner> {
-    let learner = Neighbors::new(Settings { regression, window, neighbors });
+#[pyo3(signature = (regression, window, grows, neighbors))]
+pub fn neighbors(regression: bool, window: usize, grows: bool, neighbors: usize) -> PyResult<Learner> {
+    let learner = Neighbors::new(Settings { regression, window, grows, neighbors });
     learner.map(Learner::of).map_err(PyValueError::new_err)
 }

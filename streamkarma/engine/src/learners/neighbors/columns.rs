@@ -31,6 +31,11 @@ impl Columns {
         }
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
     /// The columns that there are.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Column> {
         self.places.iter_mut().flatten()

@@ -64,18 +64,18 @@ impl Neighbors {
         }
         if slots.len() < events {
             slots.reverse();
-            self.retain(&slots);
+            self.begin_anew(&slots);
         }
     }
 
     /// Go on with the events of some slots, the oldest first.
-    fn retain(&mut self, slots: &[usize]) {
+    pub(super) fn retain(&mut self, slots: &[usize]) {
         self.columns.retain(slots);
         self.labels = slots.iter().map(|&slot| self.labels[slot]).collect();
         self.weights = slots.iter().map(|&slot| self.weights[slot]).collect();
         self.learned_at = slots.iter().map(|&slot| self.learned_at[slot]).collect();
         self.asked = slots.iter().map(|&slot| self.asked[slot]).collect();
-        self.next = slots.len() % self.settings.window;
+        self.next = slots.len() % self.room;
         self.target.count = self.target.count.min(self.weights.iter().sum());
         self.recount();
     }

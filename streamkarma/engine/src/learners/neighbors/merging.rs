@@ -89,17 +89,20 @@ impl Neighbors {
     fn with(&self, learned: &[(&Self, u64)]) -> Self {
         let mut new = self.clone();
         new.steps = counted_together(self.steps, learned.iter().map(|(part, _)| part.steps));
-        new.target = self.target_with(learned);
+        new.room = learned.iter().map(|(part, _)| part.room).max().unwrap_or(self.room);
+        new.target = self.target_with(learned, new.room);
         let mut attributes: Vec<u32> = self.columns.attributes().collect();
         learned.iter().for_each(|(part, _)| attributes.extend(part.columns.attributes()));
         attributes.sort_unstable();
         attributes.dedup();
-        let window = self.latest(learned, new.steps, &attributes);
+        let mut window = self.latest(learned, new.steps, &attributes);
+        window.drain(..window.len().saturating_sub(new.room));
         new.labels = window.iter().map(|kept| kept.of.labels[kept.slot]).collect();
         new.weights = window.iter().map(|kept| kept.of.weights[kept.slot]).collect();
         new.learned_at = window.iter().map(|kept| kept.learned_at).collect();
         new.asked = window.iter().map(|kept| kept.of.asked[kept.slot]).collect();
-        new.next = window.len() % self.settings.window;
+        new.next = window.len() % new.room;
+        new.count_anew();
         (new.errors, new.batch) = (Adwin::new(DELTA), Vec::new());
         new.recount();
         new.columns = self.columns_of(&window, learned, attributes);
@@ -118,7 +121,6 @@ impl Neighbors {
         }
         let ages = |one: &Kept, other: &Kept| one.learned_at.cmp(&other.learned_at);
         all.sort_by(|one, other| ages(one, other).then_with(|| one.compare(other, attributes)));
-        all.drain(..all.len().saturating_sub(self.settings.window));
         all
     }
 
@@ -160,7 +162,7 @@ impl Neighbors {
     }
 
     /// Mean and variance of the parts' targets, by the events learned.
-    fn target_with(&self, learned: &[(&Self, u64)]) -> Moments {
+    fn target_with(&self, learned: &[(&Self, u64)], room: usize) -> Moments {
         let (mut mean, mut square) = (Mean::default(), Mean::default());
         for &(part, events) in learned {
             let target = part.target;
@@ -169,7 +171,7 @@ impl Neighbors {
         }
         let own = self.target.count;
         let since = learned.iter().map(|(part, _)| (part.target.count - own).max(0.0));
-        let count = (own + since.sum::<f64>()).min(self.settings.window as f64);
+        let count = (own + since.sum::<f64>()).min(room as f64);
         let mean = mean.value();
         let variance = (square.value() - mean * mean).clamp(0.0, 4.0 * LARGEST * LARGEST);
         Moments { count, mean, variance }

@@ -16,9 +16,9 @@ fn taught(base: &Neighbors, samples: &[Sample]) -> Neighbors {
     model
 }
 
-fn merged(base: &Neighbors, parts: &[&Neighbors]) -> Neighbors {
+pub(super) fn merged(base: &Neighbors, parts: &[&Neighbors]) -> Neighbors {
     let all = checks::merged(base, parts);
-    let mut back = learner(base.settings.regression, WINDOW, base.settings.neighbors);
+    let mut back = Neighbors::new(base.settings).unwrap();
     back.restore(&all.state(), 20, 20).unwrap();
     assert_eq!(back.state(), all.state());
     all

@@ -15,6 +15,8 @@
 //! of the last of them, times the weight of its event. A little of the shares of classes in the window stands beside
 //! the votes.
 //!
+//! How many events are kept is told, or found out, see [`growing`].
+//!
 //! Distances to all events of the window have to be found, which pays for streams of few attributes. An event
 //! of more than [`MOST_ITEMS`] gets the shares in the window alone and does not enter it, and of more than
 //! [`columns::MOST`] attributes at a time some are not looked at.
@@ -24,6 +26,9 @@ mod columns;
 mod cutting;
 #[cfg(test)]
 mod cutting_tests;
+mod growing;
+#[cfg(test)]
+mod growing_tests;
 mod merging;
 #[cfg(test)]
 mod merging_tests;
@@ -40,6 +45,7 @@ mod votes;
 use self::column::Item;
 use self::columns::Columns;
 use self::cutting::DELTA;
+use self::growing::Halves;
 use self::metric::Metric;
 use self::moments::Moments;
 use self::nearest::Nearest;
@@ -70,6 +76,8 @@ pub struct Settings {
     pub regression: bool,
     /// How many events are kept.
     pub window: usize,
+    /// Whether there may be more than that, see [`growing`].
+    pub grows: bool,
     /// How many of them vote.
     pub neighbors: usize,
 }
@@ -92,6 +100,11 @@ pub struct Neighbors {
     errors: Adwin,
     /// Those that it has not taken in yet.
     batch: Vec<f64>,
+    /// How many events there may be by now.
+    room: usize,
+    /// Events put into the window since it was decided on that, and what tells.
+    since: usize,
+    halves: Halves,
     /// The slot that is filled next, that of the oldest event once there are as many as may be.
     next: usize,
     /// The weight of the events of each class in the window, see [`PARTS`].
@@ -103,6 +116,7 @@ pub struct Neighbors {
     metric: Metric,
     shares: Vec<f64>,
     slopes: Vec<f64>,
+    compared: Vec<f64>,
 }
 
 impl Neighbors {
@@ -126,6 +140,9 @@ impl Neighbors {
             asked: Vec::new(),
             errors: Adwin::new(DELTA),
             batch: Vec::new(),
+            room: settings.window,
+            since: 0,
+            halves: Halves::default(),
             next: 0,
             counts: vec![0; 2],
             target: Moments::default(),
@@ -134,6 +151,7 @@ impl Neighbors {
             metric: Metric::default(),
             shares: Vec::new(),
             slopes: vec![0.0],
+            compared: Vec::new(),
         })
     }
 
@@ -149,11 +167,20 @@ impl Neighbors {
             columns.read(event, items);
             nearest.find(columns, items, self.labels.len(), self.next, settings.neighbors);
         }
-        if settings.regression {
+        self.say(scores);
+    }
+
+    /// What the nearest found say.
+    fn say(&mut self, scores: &mut [f64]) {
+        if self.settings.regression {
             scores[0] = self.mean();
         } else {
             self.vote(scores);
         }
+    }
+
+    fn loss(&self) -> Loss {
+        if self.settings.regression { Loss::Squared } else { Loss::Logistic }
     }
 
     /// Suffer the loss of a label, if there is one, and learn the event that was predicted.
@@ -161,14 +188,14 @@ impl Neighbors {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let loss = if self.settings.regression { Loss::Squared } else { Loss::Logistic };
-        let suffered = loss.judge(scores, lesson.label, &mut self.slopes);
+        let suffered = self.loss().judge(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
             self.steps += 1;
             if !Self::is_wide(event) {
                 let label = self.label_of(lesson.label);
                 self.learn_metric(label, lesson.weight);
                 let error = self.error(label, scores);
+                error.into_iter().for_each(|error| self.compare(lesson, label, error));
                 self.keep(event, label, lesson.weight.min(LARGEST), error.is_some());
                 error.into_iter().for_each(|error| self.watch(error));
             }
@@ -223,8 +250,9 @@ impl Neighbors {
             self.asked.push(asked);
         }
         self.count(slot, u128::saturating_add);
-        self.target.observe(label, weight, self.settings.window as f64);
-        self.next = (slot + 1) % self.settings.window;
+        self.target.observe(label, weight, self.room as f64);
+        self.next = (slot + 1) % self.room;
+        self.grow();
     }
 
     fn count(&mut self, slot: usize, by: impl Fn(u128, u128) -> u128) {

@@ -35,6 +35,22 @@ impl Nearest {
             last.0[events - (tiles - 1) * LANES..].fill(f32::INFINITY);
         }
         self.choose(events, next, count);
+        self.keep_nearest(events, next, count);
+    }
+
+    /// Of the distances that were found last: find the nearest of the `newest` events.
+    pub fn find_newest(&mut self, events: usize, next: usize, newest: usize, count: usize) {
+        self.candidates.clear();
+        for age in 0..newest {
+            let slot = slot_of(age, events, next);
+            let distance = self.distances[slot / LANES].0[slot % LANES];
+            self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
+        }
+        self.keep_nearest(events, next, count);
+    }
+
+    /// Have the nearest candidates be what was found.
+    fn keep_nearest(&mut self, events: usize, next: usize, count: usize) {
         if self.candidates.len() > count {
             self.candidates.select_nth_unstable(count);
             self.candidates.truncate(count);
@@ -43,8 +59,7 @@ impl Nearest {
         self.found.clear();
         self.found.extend(self.candidates.iter().map(|candidate| {
             let age = (candidate & u64::from(u32::MAX)) as usize;
-            let slot = if age < next { next - 1 - age } else { next + events - 1 - age };
-            (f32::from_bits((candidate >> 32) as u32), slot)
+            (f32::from_bits((candidate >> 32) as u32), slot_of(age, events, next))
         }));
     }
 
@@ -62,11 +77,16 @@ impl Nearest {
             let begin = group * GROUP;
             let distances = &self.distances[begin / LANES].0[begin % LANES..][..GROUP];
             for (slot, &distance) in (begin..).zip(distances).filter(|(_, distance)| **distance <= bound) {
-                let age = if slot < next { next - 1 - slot } else { next + events - 1 - slot };
+                let age = slot_of(slot, events, next); // as it is the other way round
                 self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
             }
         }
     }
+}
+
+/// Where the event of an age is, 0 for the latest, of so many of which the oldest has the slot `next`.
+fn slot_of(age: usize, events: usize, next: usize) -> usize {
+    if age < next { next - 1 - age } else { next + events - 1 - age }
 }
 
 /// Distances to all events, and the lowest of each group.

@@ -4,6 +4,7 @@ use super::Neighbors;
 use super::column::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT};
 use super::columns::{Columns, MOST};
 use super::cutting::BATCH;
+use super::growing::Halves;
 use super::moments::Moments;
 use crate::learner::Learner;
 use crate::learners::linear::LARGEST;
@@ -11,7 +12,7 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
 /// Names in a state: as many arrays as `to_state` puts out.
-const ARRAYS: usize = 11;
+const ARRAYS: usize = 12;
 /// One that models of older versions do not have.
 const LEARNED_AT: &str = "window_learned_at";
 /// Two more, and a part.
@@ -25,8 +26,8 @@ impl Neighbors {
     /// Everything learned, events in the order in which they came.
     pub(super) fn to_state(&self) -> State {
         let events = self.labels.len();
-        let oldest = if events < self.settings.window { 0 } else { self.next };
-        let slots = || (0..events).map(|age| (oldest + age) % self.settings.window);
+        let oldest = if events < self.room { 0 } else { self.next };
+        let slots = || (0..events).map(|age| (oldest + age) % self.room);
         let places = &self.columns.places;
         let of_column = |place: &Option<Column>| match place {
             None => [NONE, NONE],
@@ -41,7 +42,11 @@ impl Neighbors {
         let value = |value: f32| if value == ABSENT { 0.0 } else { f64::from(value) };
         let Moments { count, mean, variance } = self.target;
         let mut state = State::default();
-        state.put_i64s("window_size", vec![self.classes as i64, self.steps as i64], &[2]);
+        let Halves { sum, squares, at } = self.halves;
+        let length = [self.room, self.since].map(|count| count as i64);
+        let size = [self.classes as i64, self.steps as i64, length[0], length[1], at as i64];
+        state.put_i64s("window_size", size.to_vec(), &[5]);
+        state.put_f64s("window_halves", vec![sum, squares], &[2]);
         state.put_f64s("window_target", vec![count, mean, variance], &[3]);
         state.put_f64s("window_labels", slots().map(|slot| self.labels[slot]).collect(), &[events]);
         state.put_f64s("window_weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
@@ -84,6 +89,7 @@ impl Neighbors {
         }
         let state = &own;
         learner.take_size(state)?;
+        learner.take_halves(state)?;
         learner.take_labels(state)?;
         learner.take_learned_at(state)?;
         learner.take_asked(state)?;
@@ -95,12 +101,15 @@ impl Neighbors {
     fn take_size(&mut self, state: &State) -> Result<(), Refused> {
         let ((size, size_shape), (moments, shape)) =
             (state.i64s("window_size")?, state.f64s("window_target")?);
-        let (&[classes, steps], &[count, mean, variance]) = (size, moments) else {
+        let (&[classes, steps, room, since, compared_at], &[count, mean, variance]) = (size, moments) else {
             return Err(WHY.to_owned());
         };
-        ensure(size_shape == [2] && shape == [3], WHY)?;
+        ensure(size_shape == [5] && shape == [3], WHY)?;
+        self.take_room(room, since)?;
+        ensure((0..=steps).contains(&compared_at), WHY)?;
+        self.halves.at = compared_at as u64;
         ensure((1..=1 << 20).contains(&classes) && (0..1 << 53).contains(&steps), WHY)?;
-        ensure((0.0..=self.settings.window as f64).contains(&count), WHY)?;
+        ensure((0.0..=self.room as f64).contains(&count), WHY)?;
         ensure(mean.abs() <= LARGEST && (0.0..=4.0 * LARGEST * LARGEST).contains(&variance), WHY)?;
         if classes > 1 {
             ensure(!self.settings.regression, WHY)?;
@@ -111,11 +120,25 @@ impl Neighbors {
         Ok(())
     }
 
+    fn take_room(&mut self, room: i64, since: i64) -> Result<(), Refused> {
+        ensure(self.settings.rooms().any(|each| each as i64 == room) && (0..room).contains(&since), WHY)?;
+        (self.room, self.since) = (room as usize, since as usize);
+        Ok(())
+    }
+
+    fn take_halves(&mut self, state: &State) -> Result<(), Refused> {
+        let (halves, shape) = state.f64s("window_halves")?;
+        let &[sum, squares] = halves else { return Err(WHY.to_owned()) };
+        ensure(shape == [2] && sum.abs() <= 9e15 && (0.0..=9e15).contains(&squares), WHY)?;
+        self.halves = Halves { sum, squares, ..self.halves };
+        Ok(())
+    }
+
     fn take_labels(&mut self, state: &State) -> Result<(), Refused> {
         let ((labels, shape), (weights, other_shape)) =
             (state.f64s("window_labels")?, state.f64s("window_weights")?);
         ensure(shape == [labels.len()] && other_shape == shape, WHY)?;
-        ensure(labels.len() <= self.settings.window && labels.len() as u64 <= self.steps, WHY)?;
+        ensure(labels.len() <= self.room && labels.len() as u64 <= self.steps, WHY)?;
         ensure(weights.iter().all(|&weight| weight > 0.0 && weight <= LARGEST), WHY)?;
         let (regression, classes) = (self.settings.regression, self.counts.len() as f64);
         let is_label = |&label: &f64| {
@@ -128,7 +151,7 @@ impl Neighbors {
         ensure(labels.iter().all(is_label), WHY)?;
         (self.labels, self.weights) = (labels.to_vec(), weights.to_vec());
         self.recount();
-        self.next = labels.len() % self.settings.window;
+        self.next = labels.len() % self.room;
         self.columns = Columns::new(labels.len());
         Ok(())
     }

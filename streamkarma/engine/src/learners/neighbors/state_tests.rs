@@ -54,10 +54,16 @@ fn broken_states_are_refused() {
     let f64s = |values: &[f64]| Array::F64(values.to_vec(), vec![values.len()]);
     let columns = |values: &[i64]| Array::I64(values.to_vec(), vec![values.len() / 2, 2]);
     for (name, array) in [
-        ("window_size", Array::I64(vec![1 << 40, 30], vec![2])),
-        ("window_size", Array::I64(vec![0, 30], vec![2])),
-        ("window_size", Array::I64(vec![1, 19], vec![2])),
+        ("window_size", Array::I64(vec![1 << 40, 30, 20, 0, 0], vec![5])),
+        ("window_size", Array::I64(vec![0, 30, 20, 0, 0], vec![5])),
+        ("window_size", Array::I64(vec![1, 19, 20, 0, 0], vec![5])),
+        ("window_size", Array::I64(vec![1, 30, 40, 0, 0], vec![5])),
+        ("window_size", Array::I64(vec![1, 30, 20, 20, 0], vec![5])),
+        ("window_size", Array::I64(vec![1, 30, 20, 0, 31], vec![5])),
         ("window_size", Array::I64(vec![1], vec![1])),
+        ("window_halves", f64s(&[0.0])),
+        ("window_halves", f64s(&[f64::NAN, 1.0])),
+        ("window_halves", f64s(&[0.0, -1.0])),
         ("window_target", f64s(&[21.0, 0.0, 1.0])),
         ("window_target", f64s(&[2.0, f64::NAN, 1.0])),
         ("window_target", f64s(&[2.0, 0.0, -1.0])),

@@ -14,7 +14,7 @@ impl Numbers {
 }
 
 pub(super) fn learner(regression: bool, window: usize, neighbors: usize) -> Neighbors {
-    Neighbors::new(Settings { regression, window, neighbors }).unwrap()
+    Neighbors::new(Settings { regression, window, grows: false, neighbors }).unwrap()
 }
 
 /// Items of attributes, which are coordinates as well but for categories, at 10 and 11.
@@ -347,6 +347,6 @@ fn more_classes_have_probabilities() {
 #[test]
 fn settings_out_of_their_range_are_refused() {
     for (window, neighbors) in [(0, 1), (1, 0), ((1 << 20) + 1, 1), (1, 1025)] {
-        assert!(Neighbors::new(Settings { regression: false, window, neighbors }).is_err());
+        assert!(Neighbors::new(Settings { regression: false, window, grows: false, neighbors }).is_err());
     }
 }

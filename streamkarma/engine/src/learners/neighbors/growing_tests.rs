@@ -1,0 +1,138 @@
+//! Windows that grow, and those that do not.
+
+use super::cutting_tests::turning;
+use super::merging_tests::merged;
+use super::tests::{Numbers, Sample, step, teach};
+use super::*;
+
+const WINDOW: usize = 50;
+
+fn growing(regression: bool) -> Neighbors {
+    Neighbors::new(Settings { regression, window: WINDOW, grows: true, neighbors: 5 }).unwrap()
+}
+
+/// Samples of two numbers whose label is the field of a chequered board; it moves so far with each.
+fn board(seed: u64, events: usize, speed: f64) -> Vec<Sample> {
+    let mut numbers = Numbers(seed);
+    let mut sample = |t: usize| {
+        let [x, y] = [0; 2].map(|_| 3.0 * numbers.unit() - 1.5);
+        let field = (2.0 * (x + speed * t as f64)).floor() + (2.0 * y).floor();
+        Sample::of(&[(1, 1, x), (2, 2, y)], if field.rem_euclid(2.0) == 0.0 { 1.0 } else { -1.0 })
+    };
+    (0..events).map(&mut sample).collect()
+}
+
+/// Wrong predictions of the last 1,000.
+fn errors(model: &mut Neighbors, samples: &[Sample]) -> usize {
+    let wrong = |sample: &Sample| step(model, sample, sample.lesson()) * sample.label <= 0.0;
+    let all: Vec<bool> = samples.iter().map(wrong).collect();
+    all[all.len() - 1000..].iter().filter(|wrong| **wrong).count()
+}
+
+#[test]
+fn a_window_grows_where_the_world_stays_as_it_is() {
+    let samples = board(1, 4000, 0.0);
+    let mut model = growing(false);
+    let mut fixed = super::tests::learner(false, WINDOW, 5);
+    let few = errors(&mut model, &samples);
+    assert_eq!((model.room, model.labels.len()), (16 * WINDOW, 16 * WINDOW));
+    assert!(4 * few < errors(&mut fixed, &samples));
+    assert_eq!((fixed.room, fixed.labels.len()), (WINDOW, WINDOW));
+}
+
+#[test]
+fn it_holds_the_latest_events_in_every_length() {
+    let (samples, mut model) = (board(2, 1500, 0.0), growing(false));
+    for (t, sample) in samples.iter().enumerate() {
+        teach(&mut model, sample);
+        let events = model.labels.len();
+        let oldest = (0..events).min_by_key(|&slot| model.learned_at[slot]).unwrap();
+        for age in 0..events {
+            let slot = (oldest + age) % events;
+            assert_eq!(model.learned_at[slot], (t + 2 - events + age) as u64);
+            let kept = model.columns.of(1).unwrap().get(slot);
+            assert_eq!(kept, samples[t + 1 - events + age].values[1] as f32);
+        }
+    }
+    assert!(model.room > WINDOW);
+}
+
+#[test]
+fn it_stays_short_where_the_world_moves_and_becomes_short_again() {
+    // Within 500 events the board moves by a field: of fixed windows, one of 200 events errs least.
+    let mut model = growing(false);
+    board(3, 2000, 0.001).iter().for_each(|sample| teach(&mut model, sample));
+    assert!(model.room <= 8 * WINDOW, "{}", model.room);
+    let mut model = growing(false);
+    board(4, 3000, 0.0).iter().for_each(|sample| teach(&mut model, sample));
+    assert_eq!(model.room, 16 * WINDOW);
+    board(5, 4000, 0.001).iter().for_each(|sample| teach(&mut model, sample));
+    assert!(model.room <= 8 * WINDOW, "{}", model.room);
+}
+
+#[test]
+fn a_window_cut_after_a_change_grows_anew() {
+    let mut model = growing(false);
+    for sample in &turning(6, 3200, 3000) {
+        teach(&mut model, sample);
+    }
+    assert!(model.labels.len() <= 200 && model.room <= 8 * WINDOW);
+}
+
+#[test]
+fn a_wide_window_does_not_grow_beyond_its_most_values() {
+    let mut model =
+        Neighbors::new(Settings { regression: false, window: 1000, grows: true, neighbors: 5 }).unwrap();
+    let mut numbers = Numbers(7);
+    for _ in 0..9000 {
+        let items: Vec<_> = (1..=16).map(|a| (a, a, numbers.unit())).collect();
+        let label = if (10.0 * items[0].2).floor() % 2.0 == 0.0 { 1.0 } else { -1.0 };
+        teach(&mut model, &Sample::of(&items, label));
+    }
+    assert_eq!(model.room, 4000);
+}
+
+#[test]
+fn who_is_asked_about_few_events_grows_less() {
+    let mut model =
+        Neighbors::new(Settings { regression: false, window: 1000, grows: true, neighbors: 5 }).unwrap();
+    for (t, sample) in board(8, 40_000, 0.0).iter().enumerate() {
+        let lesson = Lesson { wants_scores: t % 8 == 0, ..sample.lesson() };
+        step(&mut model, sample, lesson);
+    }
+    assert_eq!(model.room, 16_000);
+    assert!(model.asked.iter().filter(|asked| **asked).count() <= 2001);
+}
+
+#[test]
+fn a_model_that_was_saved_goes_on_as_if_it_had_not_been() {
+    for regression in [false, true] {
+        let samples = board(9, 900, 0.0);
+        for at in [3, 49, 50, 51, 130, 400, 777] {
+            let mut model = growing(regression);
+            samples[..at].iter().for_each(|sample| teach(&mut model, sample));
+            let mut back = growing(regression);
+            back.restore(&model.state(), 3, 3).unwrap();
+            for sample in &samples[at..] {
+                let lesson = sample.lesson();
+                assert_eq!(step(&mut model, sample, lesson), step(&mut back, sample, lesson));
+            }
+            assert_eq!(back.state(), model.state());
+            assert!(model.room > WINDOW);
+        }
+    }
+}
+
+#[test]
+fn merged_windows_are_as_long_as_the_longest() {
+    let base = growing(false);
+    let [one, two] = [(10, 2000), (11, 30)].map(|(seed, events)| {
+        let mut part = base.clone();
+        board(seed, events, 0.0).iter().for_each(|sample| teach(&mut part, sample));
+        part
+    });
+    let all = merged(&base, &[&one, &two]);
+    assert!(one.room > 4 * WINDOW && two.room == WINDOW);
+    assert_eq!((all.room, all.labels.len()), (one.room, one.room.min(one.labels.len() + two.labels.len())));
+    assert_eq!(merged(&base, &[&two, &one]).state(), all.state());
+}
