@@ -122,7 +122,7 @@ class NeighborsRegressor(NeighborsParameters, BaseRegressor):
 
 def _neighbors(model: NeighborsParameters, regression: bool) -> Neighbors:
     """The learner, its parameters checked."""
-    window = START if model.forget else None
+    window = START if check_forget(model.forget) else None
     if model.window is not None:
         window = check_count("window", model.window)
     return Neighbors(regression, window, check_count("neighbors", model.neighbors, MOST_NEIGHBORS))
