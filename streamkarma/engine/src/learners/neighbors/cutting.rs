@@ -76,7 +76,8 @@ impl Neighbors {
         self.learned_at = slots.iter().map(|&slot| self.learned_at[slot]).collect();
         self.asked = slots.iter().map(|&slot| self.asked[slot]).collect();
         self.next = slots.len() % self.room;
-        self.target.count = self.target.count.min(self.weights.iter().sum());
+        let weight: f64 = self.weights.iter().sum();
+        self.target.count = self.target.count.min(weight).min(self.room as f64);
         self.recount();
     }
 }

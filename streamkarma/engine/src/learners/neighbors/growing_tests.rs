@@ -124,6 +124,20 @@ fn a_model_that_was_saved_goes_on_as_if_it_had_not_been() {
 }
 
 #[test]
+fn a_window_of_heavy_events_can_be_saved_whenever_it_becomes_shorter() {
+    let (mut model, mut times) = (growing(false), 0);
+    for sample in board(12, 1700, 0.0).iter().chain(&board(13, 4000, 0.001)) {
+        let before = model.room;
+        step(&mut model, sample, Lesson { weight: 30.0, ..sample.lesson() });
+        if model.room < before {
+            growing(false).restore(&model.state(), 3, 3).unwrap();
+            times += 1;
+        }
+    }
+    assert!(times > 0);
+}
+
+#[test]
 fn merged_windows_are_as_long_as_the_longest() {
     let base = growing(false);
     let [one, two] = [(10, 2000), (11, 30)].map(|(seed, events)| {
