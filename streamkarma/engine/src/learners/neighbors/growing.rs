@@ -7,8 +7,7 @@
 //! chance, see [`DOUBT`].
 //!
 //! The time that an event takes grows with the window. Neighbours that rest in a mixture, since they are of little use
-//! there, are asked about few events, but they may be of use once they are more. They grow to a [`RESTING`] of what
-//! they would otherwise.
+//! there, are asked about few events, but they may be of use once they are more. They grow less far, see [`RESTING`].
 
 use super::{Neighbors, Settings};
 use crate::learner::Lesson;
@@ -20,11 +19,11 @@ const LONGEST: usize = 16;
 /// On 54 streams of river's generators (20,000 events, seed 101) with twice as many values in all errors were .7 % fewer
 /// and `auto` took a quarter longer; with half as many there were 1.6 % more.
 const MOST_VALUES: usize = 1 << 16;
-/// And this part of that many where the neighbours are asked about less than half of the events.
+/// And so many times fewer where the neighbours are asked about less than half of the events.
 const RESTING: usize = 2;
 /// One in so many events is predicted by the newer half, too.
 const COMPARED: u64 = 4;
-/// What is expected by chance is so many standard deviations of the mean.
+/// A sum of differences is more than chance beyond so many of its standard deviations.
 const DOUBT: f64 = 1.0;
 
 /// How much more the newer half of the window erred than the whole.
@@ -113,7 +112,7 @@ impl Neighbors {
         let slots: Vec<usize> = (0..events).map(|age| (self.next + age) % events).collect();
         self.room = room;
         self.retain(&slots[events - events.min(room)..]);
-        self.count_anew();
+        self.compare_anew();
     }
 
     /// Go on with the events of some slots, those from after a change, the oldest first.
@@ -122,11 +121,11 @@ impl Neighbors {
             self.room /= 2;
         }
         self.retain(slots);
-        self.count_anew();
+        self.compare_anew();
     }
 
     /// Nothing is known of the halves of a window that is another now.
-    pub(super) fn count_anew(&mut self) {
+    pub(super) fn compare_anew(&mut self) {
         let events = self.labels.len();
         self.since = if events < self.room { events } else { 0 };
         self.halves = Halves { at: self.halves.at, ..Halves::default() };

@@ -1,4 +1,4 @@
-//! Neighbours of models that learned apart: one window of the latest events of all of them.
+//! Neighbours of models that learned apart: one window of the latest events of all of them, as long as the longest.
 //!
 //! Events of the window keep the step in which they were learned, counted back from where their part ended: the
 //! latest of each part are the latest of all, as if the parts had learned side by side. The base's are older than
@@ -102,7 +102,7 @@ impl Neighbors {
         new.learned_at = window.iter().map(|kept| kept.learned_at).collect();
         new.asked = window.iter().map(|kept| kept.of.asked[kept.slot]).collect();
         new.next = window.len() % new.room;
-        new.count_anew();
+        new.compare_anew();
         (new.errors, new.batch) = (Adwin::new(DELTA), Vec::new());
         new.recount();
         new.columns = self.columns_of(&window, learned, attributes);

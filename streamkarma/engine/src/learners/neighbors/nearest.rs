@@ -77,7 +77,7 @@ impl Nearest {
             let begin = group * GROUP;
             let distances = &self.distances[begin / LANES].0[begin % LANES..][..GROUP];
             for (slot, &distance) in (begin..).zip(distances).filter(|(_, distance)| **distance <= bound) {
-                let age = slot_of(slot, events, next); // as it is the other way round
+                let age = slot_of(slot, events, next); // which is its own inverse
                 self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
             }
         }
