@@ -4,12 +4,17 @@
 //! of the number itself, which the former stand beside as all labels do in a rate. The second gains nothing on an age and
 //! much on the number of a customer. Numbers are names as long as the gain, in nats or squared deviations, is beyond
 //! chance.
+//!
+//! Where a customer is known by a name, the exact age is another one, and so is every number that is carried forward from
+//! the last message of a device. So both predictions have what the event's other names say in common: its categories, and
+//! its numbers that are names and come before. As in naive Bayes it is added, in log odds or in deviations. What says the
+//! same once more then makes the prediction too certain, and gains nothing.
 
 use super::labels::{Attribute, Labels};
-use super::statistics::SHRINK;
+use super::statistics::{Own, SHRINK};
 use super::table::Table;
 use super::{Rated, Settings};
-use crate::math::log;
+use crate::math::{log, logistic};
 
 /// The gain counts over about so many labels.
 const LONGEST: f64 = 5000.0;
@@ -42,31 +47,33 @@ impl Attribute {
         self.gains.seen < ENOUGH || (name >> 32).is_multiple_of(WATCHED) || are_beyond_chance(&self.gains)
     }
 
-    /// Take note of what the key of a number told of a label, beside that of its neighbourhood, unless it has had labels
-    /// since the event was asked about, after `since` of them.
+    /// Take note of what the key of a number told of a label, beside that of its neighbourhood and what `others` said of
+    /// it, unless it has had labels since the event was asked about. What a name told is added to the others.
     pub(super) fn observe_gain(
         &mut self,
         table: &Table,
         [name, around]: [u64; 2],
-        own: &[f64],
-        weight: f64,
-        since: u64,
+        own: &Own,
+        others: &mut [f64],
         settings: Settings,
     ) {
-        let is_old = table.last(name).is_some_and(|last| last <= since);
-        let gain = match (table.find(name), table.find(around)) {
-            (Some(known), Some(near)) if is_old => {
-                let gains = own.iter().enumerate().map(|(number, &label)| {
-                    let all = share(self.labels.count, self.labels.sums[number], mean_of_none(settings), 2.0);
-                    let around = share(near.0, near.1[number], all, 1.0);
-                    let exact = share(known.0, known.1[number], around, SHRINK);
-                    loss(around, label, settings) - loss(exact, label, settings)
-                });
-                gains.sum()
+        let is_old = table.last(name).is_some_and(|last| last <= own.since);
+        let mut gain = 0.0;
+        if let (true, Some(known), Some(near)) = (is_old, table.find(name), table.find(around)) {
+            let are_names = are_beyond_chance(&self.gains);
+            for (number, (&label, others)) in own.labels.iter().zip(others).enumerate() {
+                let all = share(self.labels.count, self.labels.sums[number], mean_of_none(settings), 2.0);
+                let around = share(near.0, near.1[number], all, 1.0);
+                let exact = share(known.0, known.1[number], around, SHRINK);
+                let (around, exact) = (expected(around, settings), expected(exact, settings));
+                gain += loss(*others + around, label, settings) - loss(*others + exact, label, settings);
+                if are_names {
+                    *others += exact - around;
+                }
             }
-            _ => 0.0,
-        };
-        self.gains.as_mut().take(&[gain, gain * gain], weight.min(1.0), settings.keep_of_gains());
+        }
+        let weight = own.weight.min(1.0);
+        self.gains.as_mut().take(&[gain, gain * gain], weight, settings.keep_of_gains());
     }
 }
 
@@ -80,12 +87,21 @@ fn mean_of_none(settings: Settings) -> f64 {
     if settings.regression { 0.0 } else { 0.5 }
 }
 
+/// A mean of labels as it is added to others: of a share, the log odds.
+fn expected(mean: f64, settings: Settings) -> f64 {
+    if settings.regression {
+        return mean;
+    }
+    let chance = mean.clamp(LEAST_CHANCE, 1.0 - LEAST_CHANCE);
+    log(chance / (1.0 - chance))
+}
+
 /// Of what was expected of a label.
 fn loss(expected: f64, label: f64, settings: Settings) -> f64 {
     if settings.regression {
         return (label - expected).powi(2);
     }
-    let chance = if label > 0.5 { expected } else { 1.0 - expected };
+    let chance = logistic(if label > 0.5 { expected } else { -expected });
     -log(chance.max(LEAST_CHANCE))
 }
 
@@ -103,35 +119,62 @@ mod tests {
 
     const BINARY: Settings = Settings { rates: 1, regression: false, scale: true, longest: f64::INFINITY };
 
-    /// What 4,000 labels say of 400 numbers, forty of which are neighbours: labels by `label`.
-    fn gains(settings: Settings, label: impl Fn(usize, f64) -> f64) -> Labels {
-        let (mut attribute, mut table, mut random) = (Attribute::new(1), Table::new(1), Random(5));
+    /// What 4,000 labels say of 400 numbers, forty of which are neighbours: labels by `label`. With `others`, the event has
+    /// more such numbers, each of which is known once the first is.
+    fn gains(settings: Settings, others: usize, label: impl Fn(usize, f64) -> f64) -> Vec<Labels> {
+        let mut attributes = vec![(Attribute::new(1), Table::new(1)); 1 + others];
+        let mut random = Random(5);
         for _ in 0..4000 {
             let number = random.below(400);
-            let keys = [1 + number as u64, KEYS + 1 + number as u64 / 40];
-            let own = [label(number, random.unit())];
-            attribute.observe_gain(&table, keys, &own, 1.0, table.clock(), settings);
-            let take = |labels: LabelsMut| labels.take(&own, 1.0, 1.0);
-            take(attribute.labels.as_mut());
-            keys.into_iter().for_each(|key| take(table.enter(key)));
+            let labels = [label(number, random.unit())];
+            let mut said = [0.0];
+            for (at, (attribute, table)) in attributes.iter_mut().enumerate() {
+                let other = (number + 7 * at) % 400;
+                let keys = [1 + other as u64, KEYS + 1 + other as u64 / 40];
+                let own = Own { labels: &labels, weight: 1.0, since: table.clock() };
+                attribute.observe_gain(table, keys, &own, &mut said, settings);
+                let take = |counted: LabelsMut| counted.take(&labels, 1.0, 1.0);
+                take(attribute.labels.as_mut());
+                keys.into_iter().for_each(|key| take(table.enter(key)));
+            }
         }
-        attribute.gains
+        attributes.into_iter().map(|(attribute, _)| attribute.gains).collect()
+    }
+
+    fn bit(is_one: bool) -> f64 {
+        f64::from(u8::from(is_one))
+    }
+
+    fn scattered(number: usize) -> usize {
+        number * 7919 % 400
+    }
+
+    /// Each number has its own share.
+    fn by_name(number: usize, chance: f64) -> f64 {
+        bit(chance < if scattered(number) < 200 { 0.2 } else { 0.8 })
     }
 
     #[test]
     fn numbers_are_names_where_labels_depend_on_which_it_is() {
-        let bit = |is_one: bool| f64::from(u8::from(is_one));
-        let scattered = |number: usize| number * 7919 % 400;
-        // Each has its own share, the share grows with the number, and the share is the same for all.
-        let by_name = |number, chance| bit(chance < if scattered(number) < 200 { 0.2 } else { 0.8 });
-        let by_size = |number, chance| bit(chance < number as f64 / 400.0);
-        let by_chance = |_, chance| bit(chance < 0.3);
-        assert!(are_beyond_chance(&gains(BINARY, by_name)));
-        assert!(!are_beyond_chance(&gains(BINARY, by_size)));
-        assert!(!are_beyond_chance(&gains(BINARY, by_chance)));
+        let are_names =
+            |settings, label: &dyn Fn(usize, f64) -> f64| are_beyond_chance(&gains(settings, 0, label)[0]);
+        assert!(are_names(BINARY, &by_name));
+        // The share grows with the number, and is the same for all.
+        assert!(!are_names(BINARY, &|number, chance| bit(chance < number as f64 / 400.0)));
+        assert!(!are_names(BINARY, &|_, chance| bit(chance < 0.3)));
         let targets = Settings { regression: true, ..BINARY };
         let target = |number: usize, chance: f64| number as f64 / 200.0 + chance - 1.5;
-        assert!(are_beyond_chance(&gains(targets, |number, chance| target(scattered(number), chance))));
-        assert!(!are_beyond_chance(&gains(targets, target)));
+        assert!(are_names(targets, &|number, chance| target(scattered(number), chance)));
+        assert!(!are_names(targets, &target));
+    }
+
+    #[test]
+    fn what_is_known_by_one_name_needs_hardly_any_other() {
+        let targets = Settings { regression: true, ..BINARY };
+        let target = |number, chance| scattered(number) as f64 / 200.0 + chance - 1.5;
+        let are_names = |all: Vec<Labels>| all.iter().map(are_beyond_chance).collect::<Vec<_>>();
+        assert_eq!(are_names(gains(BINARY, 3, by_name)), [true, false, false, false]);
+        // The second supplies what shrinking takes from the first.
+        assert_eq!(are_names(gains(targets, 3, target)), [true, true, false, false]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::keys::Keys;
 use super::labels::{Attribute, Labels, LabelsMut};
-use super::{Rated, Settings};
+use super::{Rated, Settings, has_number};
 use crate::block::Event;
 use crate::learner::Lesson;
 use crate::math::log;
@@ -11,6 +11,15 @@ use crate::scale::{CLIP, Scale, within};
 
 /// So many labels as all have, on average, stand beside those of a category.
 pub(super) const SHRINK: f64 = 5.0;
+/// A label, as it is counted.
+pub(super) struct Own<'a> {
+    /// What it is of each rate.
+    pub labels: &'a [f64],
+    pub weight: f64,
+    /// After so many labels the event was asked about.
+    pub since: u64,
+}
+
 /// So many of the latest labels of a category count.
 const LATEST: f64 = 100.0;
 
@@ -31,12 +40,7 @@ impl Rated {
     pub(super) fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> f64 {
         let coordinate = keys.coordinates[0];
         let known = self.attributes.get(&coordinate);
-        let rate = known.map_or(0.0, |attribute| {
-            let found = keys.names().filter_map(|key| self.table.find(key));
-            let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
-            let count = keys.names().count();
-            if count > 1 { sum / (count as f64).sqrt() } else { sum }
-        });
+        let rate = known.map_or(0.0, |attribute| self.rate_of_all(keys, attribute, number));
         if !self.settings.scale {
             return rate;
         }
@@ -47,6 +51,32 @@ impl Rated {
         }
         let mut scale = self.attributes.get(&coordinate).map_or_else(Scale::default, |a| a.scales[number]);
         scale.standardise(rate, 0.0, longest).value
+    }
+
+    /// What the categories of an event say of the rate of each number, over all of its attributes that have rates.
+    fn of_categories(&self, event: &Event) -> Vec<f64> {
+        let mut all = vec![0.0; self.width()];
+        let mut at = 0;
+        while at < event.len() {
+            let Some(keys) = Keys::at(event, at) else {
+                at += 1;
+                continue;
+            };
+            if let (None, Some(attribute)) = (keys.number(), self.attributes.get(&keys.coordinates[0])) {
+                let each = all.iter_mut().enumerate();
+                each.for_each(|(number, sum)| *sum += self.rate_of_all(&keys, attribute, number));
+            }
+            at += keys.values.len();
+        }
+        all
+    }
+
+    /// Of some categories of an attribute.
+    fn rate_of_all(&self, keys: &Keys, attribute: &Attribute, number: usize) -> f64 {
+        let found = keys.names().filter_map(|key| self.table.find(key));
+        let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
+        let count = keys.names().count();
+        if count > 1 { sum / (count as f64).sqrt() } else { sum }
     }
 
     /// Of one category, beside what all have in common.
@@ -72,9 +102,11 @@ impl Rated {
             true => lesson.label,
             false => f64::from(u8::from(*number == class)),
         };
-        let own: Vec<f64> = self.classes.iter().map(label).collect();
+        let labels: Vec<f64> = self.classes.iter().map(label).collect();
         let since = self.waiting.take(lesson.ticket).unwrap_or_else(|| self.table.clock());
-        let take = |labels: LabelsMut, keep: f64| labels.take(&own, lesson.weight, keep);
+        let own = Own { labels: &labels, weight: lesson.weight, since };
+        let take = |counted: LabelsMut, keep: f64| counted.take(&labels, lesson.weight, keep);
+        let mut others = if has_number(event) { self.of_categories(event) } else { vec![] };
         let mut at = 0;
         while at < event.len() {
             let Some(keys) = Keys::at(event, at) else {
@@ -88,7 +120,7 @@ impl Rated {
                 if !attribute.watches(keys) {
                     continue;
                 }
-                attribute.observe_gain(&self.table, keys, &own, lesson.weight, since, settings);
+                attribute.observe_gain(&self.table, keys, &own, &mut others, settings);
             }
             take(attribute.labels.as_mut(), settings.keep());
             for key in keys.each() {
