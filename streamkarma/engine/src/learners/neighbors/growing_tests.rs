@@ -2,7 +2,7 @@
 
 use super::cutting_tests::turning;
 use super::merging_tests::merged;
-use super::tests::{Numbers, Sample, step, teach};
+use super::tests::{Numbers, Sample, learner, step, stream, teach};
 use super::*;
 
 const WINDOW: usize = 50;
@@ -154,4 +154,24 @@ fn merged_windows_are_as_long_as_the_longest() {
     assert!(one.room > 4 * WINDOW && two.room == WINDOW);
     assert_eq!((all.room, all.labels.len()), (one.room, one.room.min(one.labels.len() + two.labels.len())));
     assert_eq!(merged(&base, &[&two, &one]).state(), all.state());
+}
+
+#[test]
+fn the_nearest_of_the_newest_are_those_of_the_definition() {
+    let (samples, mut learner) = (stream(4, 250), learner(false, 100, 3));
+    for sample in &samples {
+        step(&mut learner, sample, Lesson::NONE);
+        let (events, next) = (learner.labels.len(), learner.next);
+        learner.nearest.find_newest(events, next, events, events.max(1));
+        let all = learner.nearest.found.clone();
+        for newest in [0, 1, 2, events / 3, events / 2, events.saturating_sub(1), events] {
+            let age = |slot| if slot < next { next - 1 - slot } else { next + events - 1 - slot };
+            let mut expected = all.clone();
+            expected.retain(|&(_, slot)| age(slot) < newest);
+            expected.truncate(3);
+            learner.nearest.find_newest(events, next, newest, 3);
+            assert_eq!(learner.nearest.found, expected);
+        }
+        step(&mut learner, sample, sample.lesson());
+    }
 }

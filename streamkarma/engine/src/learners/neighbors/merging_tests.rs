@@ -179,29 +179,3 @@ fn targets_are_carried_over_and_merged() {
     assert!((all.target.variance - variance / 4.0).abs() < 1e-12);
     assert!(learner(false, WINDOW, 5).merge(&[&all]).is_err());
 }
-
-#[test]
-fn states_that_do_not_say_when_events_came_are_read() {
-    let model = taught(&learner(false, WINDOW, 5), &stream(1, 100));
-    let mut state = model.state();
-    for name in ["window_asked", "window_batch", "window_errors.all", "window_errors.buckets"] {
-        let mut broken = state.clone();
-        broken.0.remove(name);
-        assert!(learner(false, WINDOW, 5).restore(&broken, 5, 12).is_err());
-    }
-    state.0.retain(|name, _| {
-        name != "window_asked" && name != "window_batch" && !name.starts_with("window_errors")
-    });
-    let mut unwatched = learner(false, WINDOW, 5);
-    unwatched.restore(&state, 5, 12).unwrap();
-    assert!(unwatched.errors.is_empty() && unwatched.asked == [true; WINDOW]);
-    state.0.remove("window_learned_at");
-    let mut back = learner(false, WINDOW, 5);
-    back.restore(&state, 5, 12).unwrap();
-    assert_eq!(back.state(), unwatched.state());
-    for steps in [vec![101; WINDOW], vec![-1; WINDOW], vec![0; 3], (0..WINDOW as i64).rev().collect()] {
-        let size = steps.len();
-        state.put_i64s("window_learned_at", steps, &[size]);
-        assert!(back.restore(&state, 5, 12).is_err());
-    }
-}

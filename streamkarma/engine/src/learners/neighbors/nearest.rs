@@ -34,17 +34,34 @@ impl Nearest {
             // Slots past the events.
             last.0[events - (tiles - 1) * LANES..].fill(f32::INFINITY);
         }
-        self.choose(events, next, count);
-        self.keep_nearest(events, next, count);
+        self.find_newest(events, next, events, count);
     }
 
-    /// Of the distances that were found last: find the nearest of the `newest` events.
+    /// Of the distances that were found last: find the nearest of the `newest` events, among those that are as near as
+    /// the last of so many groups, of which each has one.
     pub fn find_newest(&mut self, events: usize, next: usize, newest: usize, count: usize) {
+        let age_of = |slot| slot_of(slot, events, next); // which is its own inverse
+        let is_new = |group: &usize| {
+            let (oldest, latest) = (age_of(group * GROUP), age_of(group * GROUP + GROUP - 1));
+            oldest < newest && latest + GROUP - 1 == oldest
+        };
+        let new_groups = (0..events / GROUP).filter(is_new);
+        self.scratch.clear();
+        self.scratch.extend(new_groups.map(|group| self.lowest[group].to_bits()));
+        let mut bound = f32::MAX;
+        if count <= self.scratch.len() {
+            bound = f32::from_bits(*self.scratch.select_nth_unstable(count - 1).1);
+        }
         self.candidates.clear();
-        for age in 0..newest {
-            let slot = slot_of(age, events, next);
-            let distance = self.distances[slot / LANES].0[slot % LANES];
-            self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
+        for (group, _) in self.lowest.iter().enumerate().filter(|(_, lowest)| **lowest <= bound) {
+            let begin = group * GROUP;
+            let distances = &self.distances[begin / LANES].0[begin % LANES..][..GROUP];
+            for (slot, &distance) in (begin..).zip(distances).filter(|(_, distance)| **distance <= bound) {
+                let age = age_of(slot);
+                if age < newest {
+                    self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
+                }
+            }
         }
         self.keep_nearest(events, next, count);
     }
@@ -61,26 +78,6 @@ impl Nearest {
             let age = (candidate & u64::from(u32::MAX)) as usize;
             (f32::from_bits((candidate >> 32) as u32), slot_of(age, events, next))
         }));
-    }
-
-    /// List candidates: all that are as near as the last of so many groups, of which each has one.
-    fn choose(&mut self, events: usize, next: usize, count: usize) {
-        let full = events / GROUP;
-        let mut bound = f32::MAX;
-        if count <= full {
-            self.scratch.clear();
-            self.scratch.extend(self.lowest[..full].iter().map(|lowest| lowest.to_bits()));
-            bound = f32::from_bits(*self.scratch.select_nth_unstable(count - 1).1);
-        }
-        self.candidates.clear();
-        for (group, _) in self.lowest.iter().enumerate().filter(|(_, lowest)| **lowest <= bound) {
-            let begin = group * GROUP;
-            let distances = &self.distances[begin / LANES].0[begin % LANES..][..GROUP];
-            for (slot, &distance) in (begin..).zip(distances).filter(|(_, distance)| **distance <= bound) {
-                let age = slot_of(slot, events, next); // which is its own inverse
-                self.candidates.push(u64::from(distance.to_bits()) << 32 | age as u64);
-            }
-        }
     }
 }
 

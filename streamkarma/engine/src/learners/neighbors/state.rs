@@ -11,13 +11,8 @@ use crate::learners::linear::LARGEST;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
-/// Names in a state: as many arrays as `to_state` puts out.
+/// As many arrays as `to_state` puts out, beside the part for errors.
 const ARRAYS: usize = 12;
-/// One that models of older versions do not have.
-const LEARNED_AT: &str = "window_learned_at";
-/// Two more, and a part.
-const ASKED: &str = "window_asked";
-const NOT_YET: &str = "window_batch";
 const ERRORS: &str = "window_errors";
 /// In place of an attribute or of the coordinate of numbers, where there is none.
 const NONE: i64 = -1;
@@ -51,9 +46,9 @@ impl Neighbors {
         state.put_f64s("window_labels", slots().map(|slot| self.labels[slot]).collect(), &[events]);
         state.put_f64s("window_weights", slots().map(|slot| self.weights[slot]).collect(), &[events]);
         let learned_at = slots().map(|slot| self.learned_at[slot] as i64).collect();
-        state.put_i64s(LEARNED_AT, learned_at, &[events]);
-        state.put_bools(ASKED, slots().map(|slot| self.asked[slot]).collect(), &[events]);
-        state.put_f64s(NOT_YET, self.batch.clone(), &[self.batch.len()]);
+        state.put_i64s("window_learned_at", learned_at, &[events]);
+        state.put_bools("window_asked", slots().map(|slot| self.asked[slot]).collect(), &[events]);
+        state.put_f64s("window_batch", self.batch.clone(), &[self.batch.len()]);
         state.put_part(ERRORS, self.errors.state());
         state.put_i64s("window_columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
         state.put_f64s("window_metric", places.iter().map(weight).collect(), &[places.len()]);
@@ -75,26 +70,18 @@ impl Neighbors {
     ) -> Result<Self, Refused> {
         let mut parts = state.parts();
         let own = parts.remove("").unwrap_or_default();
-        let errors = parts.remove(ERRORS);
-        let older = [LEARNED_AT, ASKED, NOT_YET].iter().filter(|name| !own.0.contains_key(**name)).count();
-        ensure(parts.is_empty() && own.0.len() + older == ARRAYS, WHY)?;
-        ensure([ASKED, NOT_YET].iter().all(|name| own.0.contains_key(*name) == errors.is_some()), WHY)?;
+        let errors = parts.remove(ERRORS).ok_or(WHY)?;
+        ensure(parts.is_empty() && own.0.len() == ARRAYS, WHY)?;
         let mut learner = Self::new(self.settings)?;
-        if let Some(errors) = errors {
-            learner.errors = learner.errors.restored(&errors)?;
-            let (batch, shape) = own.f64s(NOT_YET)?;
-            ensure(shape == [batch.len()] && batch.len() < BATCH, WHY)?;
-            ensure(batch.iter().all(|error| (0.0..=1.0).contains(error)), WHY)?;
-            learner.batch = batch.to_vec();
-        }
-        let state = &own;
-        learner.take_size(state)?;
-        learner.take_halves(state)?;
-        learner.take_labels(state)?;
-        learner.take_learned_at(state)?;
-        learner.take_asked(state)?;
-        learner.take_columns(state, attributes, coordinates)?;
-        learner.take_values(state, coordinates)?;
+        learner.errors = learner.errors.restored(&errors)?;
+        learner.take_size(&own)?;
+        learner.take_halves(&own)?;
+        learner.take_batch(&own)?;
+        learner.take_labels(&own)?;
+        learner.take_learned_at(&own)?;
+        learner.take_asked(&own)?;
+        learner.take_columns(&own, attributes, coordinates)?;
+        learner.take_values(&own, coordinates)?;
         Ok(learner)
     }
 
@@ -134,6 +121,15 @@ impl Neighbors {
         Ok(())
     }
 
+    /// Errors of a batch that is not full yet.
+    fn take_batch(&mut self, state: &State) -> Result<(), Refused> {
+        let (batch, shape) = state.f64s("window_batch")?;
+        ensure(shape == [batch.len()] && batch.len() < BATCH, WHY)?;
+        ensure(batch.iter().all(|error| (0.0..=1.0).contains(error)), WHY)?;
+        self.batch = batch.to_vec();
+        Ok(())
+    }
+
     fn take_labels(&mut self, state: &State) -> Result<(), Refused> {
         let ((labels, shape), (weights, other_shape)) =
             (state.f64s("window_labels")?, state.f64s("window_weights")?);
@@ -156,29 +152,19 @@ impl Neighbors {
         Ok(())
     }
 
-    /// The steps in which events were learned; the last ones where the state does not say.
+    /// The steps in which events were learned.
     fn take_learned_at(&mut self, state: &State) -> Result<(), Refused> {
-        let events = self.labels.len();
-        if !state.0.contains_key(LEARNED_AT) {
-            self.learned_at = (self.steps - events as u64 + 1..=self.steps).collect();
-            return Ok(());
-        }
-        let (steps, shape) = state.i64s(LEARNED_AT)?;
-        ensure(shape == [events] && steps.is_sorted(), WHY)?;
+        let (steps, shape) = state.i64s("window_learned_at")?;
+        ensure(shape == [self.labels.len()] && steps.is_sorted(), WHY)?;
         ensure(steps.iter().all(|&step| (0..=self.steps as i64).contains(&step)), WHY)?;
         self.learned_at = steps.iter().map(|&step| step as u64).collect();
         Ok(())
     }
 
-    /// About which events the neighbours were asked; all where the state does not say.
+    /// About which events the neighbours were asked.
     fn take_asked(&mut self, state: &State) -> Result<(), Refused> {
-        let events = self.labels.len();
-        if !state.0.contains_key(ASKED) {
-            self.asked = vec![true; events];
-            return Ok(());
-        }
-        let (asked, shape) = state.bools(ASKED)?;
-        ensure(shape == [events], WHY)?;
+        let (asked, shape) = state.bools("window_asked")?;
+        ensure(shape == [self.labels.len()], WHY)?;
         self.asked = asked.to_vec();
         Ok(())
     }

@@ -102,3 +102,20 @@ fn broken_states_are_refused() {
         assert_eq!(back.state(), learner(false, 20, 3).state());
     }
 }
+
+#[test]
+fn nothing_may_lack_and_steps_ascend() {
+    let mut model = learner(false, 20, 3);
+    stream(7, 30).iter().for_each(|sample| teach(&mut model, sample));
+    let state = model.state();
+    for name in state.0.keys() {
+        let mut broken = state.clone();
+        broken.0.remove(name);
+        assert!(learner(false, 20, 3).restore(&broken, 5, 12).is_err(), "{name}");
+    }
+    for steps in [vec![101; 20], vec![-1; 20], vec![0; 3], (0..20).rev().collect()] {
+        let (mut broken, size) = (state.clone(), steps.len());
+        broken.put_i64s("window_learned_at", steps, &[size]);
+        assert!(learner(false, 20, 3).restore(&broken, 5, 12).is_err());
+    }
+}
