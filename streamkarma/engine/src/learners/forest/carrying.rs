@@ -34,6 +34,19 @@ impl Forest {
                 tree.sums.chunks_exact_mut(2).for_each(|sums| change_target(sums, change.target));
             }
         }
+        self.replays.change(
+            |old, code| {
+                let moved = |scaled| codes.moved(code, scaled);
+                Some((change.coordinate(old)?, scaling(change, old).map_or(code, moved)))
+            },
+            |label| {
+                let mut target = [label, 0.0];
+                if shape.regression {
+                    change_target(&mut target, change.target);
+                }
+                target[0]
+            },
+        );
         let mut owners = Vec::new();
         for (old, &owner) in self.codes.owners().iter().enumerate() {
             if let (Some(new), Some(owner)) = (change.coordinate(old as u32), change.attribute(owner as u32))

@@ -85,8 +85,7 @@ impl Codes {
 
     /// Read an event in the place of the last.
     pub fn read(&mut self, event: &Event) {
-        self.items.drain(..).for_each(|coordinate| self.codes[coordinate as usize] = MISSING);
-        self.present.drain(..).for_each(|attribute| self.observed[attribute as usize] = false);
+        self.clear();
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         for ((&attribute, &coordinate), &value) in items {
             if coordinate == 0 || attribute as usize >= self.observed.len() {
@@ -100,6 +99,31 @@ impl Codes {
                 self.items.push(coordinate);
             }
         }
+    }
+
+    /// Copy the event's coordinates, but for the constant, and their codes.
+    pub fn copy(&self, coordinates: &mut Vec<u32>, codes: &mut Vec<u16>) {
+        coordinates.clone_from(&self.items);
+        codes.clear();
+        codes.extend(self.items.iter().map(|&coordinate| self.codes[coordinate as usize]));
+    }
+
+    /// Have such an event in the place of the last.
+    pub fn recall(&mut self, items: impl Iterator<Item = (u32, u16)>) {
+        self.clear();
+        for (coordinate, code) in items {
+            let attribute = self.attributes[coordinate as usize];
+            self.codes[coordinate as usize] = code;
+            self.items.push(coordinate);
+            self.observed[attribute as usize] = true;
+            self.present.push(attribute);
+        }
+    }
+
+    /// Have no event in hand.
+    fn clear(&mut self) {
+        self.items.drain(..).for_each(|coordinate| self.codes[coordinate as usize] = MISSING);
+        self.present.drain(..).for_each(|attribute| self.observed[attribute as usize] = false);
     }
 
     /// The coordinates of the event, but for the constant.

@@ -11,14 +11,14 @@ use super::tree::Tree;
 use crate::block::Gone;
 
 impl Tree {
-    /// Let go of what was given up; `codes` still knows to whom it belonged.
-    pub fn forget(&mut self, gone: &Gone, codes: &Codes, shape: &Shape) {
+    /// Let go of what was given up; `codes` still knows to whom it belonged. Returns whether nodes have other numbers.
+    pub fn forget(&mut self, gone: &Gone, codes: &Codes, shape: &Shape) -> bool {
         let is_gone = |coordinate: u32| gone.coordinates.binary_search(&coordinate).is_ok();
         for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
             leaf.retain(shape, |coordinate| !is_gone(coordinate));
         }
         if !self.nodes.iter().any(|node| node.coordinate != NONE && is_gone(node.coordinate)) {
-            return;
+            return false;
         }
         self.rebuild(shape, |node| {
             if node.coordinate == NONE || !is_gone(node.coordinate) {
@@ -27,6 +27,7 @@ impl Tree {
             let attribute_is_gone = gone.attributes.binary_search(&codes.attribute(node.coordinate)).is_ok();
             Some(node.next(codes.of_nothing(attribute_is_gone)))
         });
+        true
     }
 
     /// List the nodes anew, each in the place of those that lead to it; `instead` says which one a node gives way to.

@@ -3,7 +3,7 @@
 //! A tree cannot be added to another. Of all trees of the parts as many are drawn at random as a forest has, each the
 //! likelier the more events it has learned: those with the greatest log(u) / events [E]. The random number u comes
 //! from what the tree knows, so that neither the order of the parts shows, nor whether some were merged before. The
-//! base's trees live on in those of the parts.
+//! base's trees live on in those of the parts. No events are left to replay.
 //!
 //! To take the oldest trees instead would leave out all parts but the longest, whatever the others know.
 //!
@@ -12,6 +12,7 @@
 use super::Forest;
 use super::leaf::MOST_GROUPS;
 use super::node::NONE;
+use super::replays::Replays;
 use super::shape::{Shape, mix};
 use super::tree::Tree;
 use crate::learner::Learner;
@@ -28,6 +29,7 @@ impl Forest {
         ensure(places.len() == self.shape.classes, "there are not as many places as classes")?;
         let shape = &self.shape;
         self.trees.iter_mut().for_each(|tree| tree.relabel(shape, places));
+        self.replays.change(|k, code| Some((k, code)), |class| places[class as usize] as f64);
         Ok(())
     }
 
@@ -59,6 +61,7 @@ impl Forest {
             owners.iter_mut().zip(owner_of).for_each(|(own, owner)| *own = (*own).min(owner as u32));
         }
         self.codes.restore(owners);
+        self.replays = Replays::default();
         self.steps = steps;
     }
 }

@@ -6,7 +6,7 @@
 //! What a tree says is a mixture over the nodes of the event's path, from the root, which knows much of little, to
 //! the leaf, which knows little of much; each node weighs itself against what is below it by Bayes' rule, as in
 //! context-tree weighting and [M]. So a split that was made too early costs little: [`tree`]. A tree whose loss gets
-//! worse than it was starts afresh, as in [G]. The trees' log-probabilities, or targets, are averaged, weighed by
+//! worse than it was starts afresh, as in [G]. New leaves begin with the latest events: [`replays`]. The trees' log-probabilities, or targets, are averaged, weighed by
 //! their recent loss.
 //!
 //! - [D] Domingos, Hulten: Mining High-Speed Data Streams, KDD 2000.
@@ -23,6 +23,9 @@ mod merging;
 #[cfg(test)]
 mod merging_tests;
 mod node;
+mod replays;
+#[cfg(test)]
+mod replays_tests;
 mod shape;
 mod split;
 mod state;
@@ -31,6 +34,7 @@ mod tests;
 mod tree;
 
 use codes::Codes;
+use replays::Replays;
 use shape::{Random, Shape};
 use split::fast_log;
 use tree::{Tree, TreeLesson};
@@ -74,6 +78,9 @@ pub struct Forest {
     shape: Shape,
     codes: Codes,
     trees: Vec<Tree>,
+    replays: Replays,
+    /// Trees of which a leaf was split, which one, and where their random numbers are.
+    grown: Vec<(usize, usize, Random)>,
     poisson: Vec<u64>,
     slopes: Vec<f64>,
     chances: Vec<f64>,
@@ -95,6 +102,8 @@ impl Forest {
             shape,
             codes: Codes::new(),
             trees: (0..trees).map(|tree| Tree::new(&shape, tree as u64)).collect(),
+            replays: Replays::default(),
+            grown: Vec::new(),
             poisson: poisson(DRAWN),
             slopes: vec![0.0],
             chances: Vec::new(),
@@ -136,17 +145,53 @@ impl Forest {
             self.steps += 1;
             let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
             let (codes, shape, step) = (&self.codes, &self.shape, self.steps);
+            let is_kept = self.replays.keep(codes, label, weight, step);
             for (number, tree) in self.trees.iter_mut().enumerate() {
-                let mut random = Random::new(number as u64, step);
-                let drawn = random.next();
-                let times = self.poisson.partition_point(|&below| below <= drawn) as f64 / DRAWN;
+                let (times, mut random) = drawn(&self.poisson, number, step);
                 let lesson =
                     TreeLesson { codes, shape, label, weight: times * weight, counts: weight.min(1.0), step };
-                tree.learn(&lesson, &mut random);
+                if let Some(split) = tree.learn(&lesson, &mut random) {
+                    self.grown.push((number, split, random));
+                }
             }
+            if is_kept && let Some(kept) = self.replays.events.back_mut() {
+                kept.leaves.extend(self.trees.iter().map(|tree| tree.leaf() as u32));
+            }
+            self.replay();
         }
         let loss = if self.shape.regression { Loss::Squared } else { Loss::Logistic };
         loss.judge(scores, lesson.label, &mut self.slopes)
+    }
+
+    /// Teach new leaves those of the latest events that belong there.
+    fn replay(&mut self) {
+        let Self { replays, trees, codes, shape, .. } = self;
+        for (number, split, mut random) in self.grown.drain(..) {
+            let tree = &mut trees[number];
+            let begun = self.steps - tree.age.min(self.steps);
+            for at in 0..replays.events.len() {
+                let event = &replays.events[at];
+                if event.step <= begun || event.leaves[number] != split as u32 {
+                    continue;
+                }
+                codes.recall(replays.items(event));
+                let times = drawn(&self.poisson, number, event.step).0;
+                let weight = times * event.weight * shape.kept(self.steps - event.step);
+                let (label, step) = (event.label, event.step);
+                let lesson = TreeLesson { codes, shape, label, weight, counts: 0.0, step };
+                replays.events[at].leaves[number] = tree.replay(split, &lesson, &mut random) as u32;
+            }
+        }
+    }
+
+    /// Find the leaves of the events that are kept, in all trees.
+    fn find_leaves(&mut self) {
+        let Self { replays, trees, codes, .. } = self;
+        for at in 0..replays.events.len() {
+            codes.recall(replays.items(&replays.events[at]));
+            let leaves = trees.iter().map(|tree| tree.leaf_of(codes) as u32);
+            replays.events[at].leaves = leaves.collect();
+        }
     }
 
     /// The number of a class, or a target.
@@ -159,6 +204,13 @@ impl Forest {
             lesson.label
         }
     }
+}
+
+/// How often a tree draws the event of that number, out of [`DRAWN`], and the random numbers that come next.
+fn drawn(poisson: &[u64], tree: usize, step: u64) -> (f64, Random) {
+    let mut random = Random::new(tree as u64, step);
+    let drawn = random.next();
+    (poisson.partition_point(|&below| below <= drawn) as f64 / DRAWN, random)
 }
 
 /// The chances of fewer than 1, 2, … of a Poisson distribution, out of 2^64.
@@ -201,8 +253,13 @@ impl Learner for Forest {
     }
 
     fn forget(&mut self, gone: &Gone) {
+        let mut are_others = false;
         for tree in &mut self.trees {
-            tree.forget(gone, &self.codes, &self.shape);
+            are_others |= tree.forget(gone, &self.codes, &self.shape);
+        }
+        self.replays.forget(gone, self.steps);
+        if are_others {
+            self.find_leaves();
         }
         self.codes.forget(gone);
     }
@@ -228,7 +285,7 @@ impl Learner for Forest {
         let bytes: usize = self.trees.iter().map(Tree::bytes).sum();
         vec![
             ("nodes", Fact::Count(nodes as u64)),
-            ("bytes", Fact::Count((bytes + self.codes.bytes()) as u64)),
+            ("bytes", Fact::Count((bytes + self.codes.bytes() + self.replays.bytes()) as u64)),
         ]
     }
 

@@ -229,10 +229,14 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
 fn a_split_by_what_was_given_up_falls_away() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 7, 3000);
+    let splits = |forest: &Forest| -> Vec<i64> {
+        forest.state().i64s("splits").unwrap().0.chunks(4).map(|split| split[0]).collect()
+    };
+    assert!(splits(&forest).contains(&2));
     let gone = Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() };
     forest.forget(&gone);
-    let splits = forest.state().i64s("splits").unwrap().0.to_vec();
-    assert!(splits.chunks(4).any(|split| split[0] == 1) && splits.chunks(4).all(|split| split[0] != 2));
+    let after = splits(&forest);
+    assert!(after.iter().any(|&coordinate| coordinate != -1) && !after.contains(&2));
     let score = |forest: &mut Forest, attribute: u32, coordinate: u32| {
         let (attributes, coordinates) = ([0, 1, attribute], [0, 1, coordinate]);
         let event = Event { attributes: &attributes, coordinates: &coordinates, values: &[1.0, 0.3, 1.0] };
@@ -256,13 +260,13 @@ fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
     forest.widen(3);
     forest.step(sample.event(), Lesson::NONE, &mut three);
     assert!((three[1] - three[0] - one[0]).abs() < 0.3 && three[2] < three[0].max(three[1]) - 2.0);
-    forest.widen(4000);
+    forest.widen(6000);
     let begun = forest.trees.iter().filter_map(|tree| tree.nodes[0].leaf.as_ref());
     let begun: Vec<u64> = begun.map(|leaf| leaf.asked_at).collect();
     assert!(!begun.is_empty() && begun.iter().all(|step| *step == 3000), "{begun:?}");
-    teach(&mut forest, Task::Many(4000), 11, 500);
+    teach(&mut forest, Task::Many(6000), 11, 500);
     let nodes = forest.trees.iter().map(|tree| tree.nodes.len()).max().unwrap();
-    assert!(nodes > 1 && nodes * 4000 <= 1 << 17);
+    assert!(nodes > 1 && nodes * 6000 <= 1 << 17);
 }
 
 #[test]
@@ -357,6 +361,20 @@ fn broken_states_are_refused() {
         ("candidates", 1, 2048.0),
         ("candidates", 2, 7.0),
         ("cells", 0, 1e19),
+        ("replays", 0, 0.0),
+        ("replays", 2, 1000.0),
+        ("replays", 0, 2001.0),
+        ("replays", 1, -1.0),
+        ("replays", 1, 1e9),
+        ("replay_lessons", 0, 2.0),
+        ("replay_lessons", 0, 0.5),
+        ("replay_lessons", 1, 0.0),
+        ("replay_lessons", 1, 1e7),
+        ("replay_codes", 0, 6.0),
+        ("replay_codes", 0, -1.0),
+        ("replay_codes", 1, 2048.0),
+        ("replay_leaves", 0, -1.0),
+        ("replay_leaves", 0, 1e6),
     ] {
         let mut back = new(Task::Two, 0.0);
         assert!(back.restore(&changed(name, at, value), 4, 6).is_err(), "{name} {at} {value}");

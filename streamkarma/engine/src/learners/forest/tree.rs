@@ -142,8 +142,8 @@ impl Tree {
         self.path.iter().enumerate().map(stage).collect()
     }
 
-    /// Learn the event that was predicted last.
-    pub fn learn(&mut self, lesson: &TreeLesson, random: &mut Random) {
+    /// Learn the event that was predicted last; returns the leaf that was split, if one was.
+    pub fn learn(&mut self, lesson: &TreeLesson, random: &mut Random) -> Option<usize> {
         let TreeLesson { codes, shape, label, weight, counts, step } = *lesson;
         self.compare(shape, label, counts);
         self.age += 1;
@@ -154,7 +154,7 @@ impl Tree {
             self.path.push(0);
         }
         if weight <= 0.0 {
-            return;
+            return None;
         }
         let width = shape.width();
         for &at in &self.path {
@@ -163,10 +163,10 @@ impl Tree {
         let has_room = self.nodes.len() + 2 <= shape.most_nodes(codes.coordinates());
         if !has_room || self.path.len() >= DEEPEST {
             // A leaf that cannot be split needs no histograms.
-            return;
+            return None;
         }
         let last = self.path[self.path.len() - 1];
-        let Some(mut leaf) = self.nodes[last].leaf.take() else { return };
+        let mut leaf = self.nodes[last].leaf.take()?;
         leaf.pick(codes, shape, random, |coordinate| self.range(coordinate, codes));
         leaf.learn(lesson);
         if leaf.weight >= leaf.next {
@@ -174,10 +174,41 @@ impl Tree {
             leaf.asked_at = step;
             if let Some((candidate, split)) = leaf.decide(shape) {
                 self.grow(last, &leaf, candidate, &split, lesson, random);
-                return;
+                return Some(last);
             }
         }
         self.nodes[last].leaf = Some(leaf);
+        None
+    }
+
+    /// The leaf of the event that was predicted or learned last.
+    pub fn leaf(&self) -> usize {
+        self.path[self.path.len() - 1]
+    }
+
+    /// The leaf of another event.
+    pub fn leaf_of(&self, codes: &Codes) -> usize {
+        let mut at = 0;
+        while self.nodes[at].coordinate != NONE {
+            at = self.nodes[at].next(codes.of(self.nodes[at].coordinate));
+        }
+        at
+    }
+
+    /// Let a leaf below the one that was split last learn an event once more, and return that leaf.
+    pub fn replay(&mut self, split: usize, lesson: &TreeLesson, random: &mut Random) -> usize {
+        let TreeLesson { codes, shape, weight, .. } = *lesson;
+        let at = self.nodes[split].next(codes.of(self.nodes[split].coordinate));
+        if self.path.len() + 1 < DEEPEST
+            && weight > 0.0
+            && let Some(mut leaf) = self.nodes[at].leaf.take()
+        {
+            // The path still ends at the one that was split.
+            leaf.pick(codes, shape, random, |coordinate| self.range(coordinate, codes));
+            leaf.learn(lesson);
+            self.nodes[at].leaf = Some(leaf);
+        }
+        at
     }
 
     /// Compare each node of the path with what is below it, and the tree with what it was; an event may count

@@ -1,0 +1,87 @@
+//! Events that new leaves learn once more.
+
+use super::replays::{MOST, WIDEST};
+use super::tests::{Numbers, Sample, TASKS, Task, new, teach};
+use super::*;
+
+/// The weight that a tree has drawn of the events since it began, if all of these are kept.
+fn drawn_by(forest: &Forest, number: usize) -> f64 {
+    let begun = forest.steps - forest.trees[number].age;
+    let own = forest.replays.events.iter().filter(|event| event.step > begun);
+    own.map(|event| drawn(&forest.poisson, number, event.step).0 * event.weight).sum()
+}
+
+#[test]
+fn each_event_since_a_tree_began_is_in_one_of_its_leaves() {
+    for task in TASKS {
+        let mut forest = new(task, 0.0);
+        teach(&mut forest, task, 1, MOST - 100);
+        for (number, tree) in forest.trees.iter().enumerate() {
+            let leaves = tree.nodes.iter().filter_map(|node| node.leaf.as_ref());
+            let all: f64 = leaves.map(|leaf| leaf.weight).sum();
+            let drawn = drawn_by(&forest, number);
+            assert!(tree.nodes.len() > 1 && (all - drawn).abs() < 1e-6 * drawn, "{task:?}: {all} {drawn}");
+        }
+    }
+}
+
+#[test]
+fn the_latest_are_kept() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 2, MOST + 300);
+    let steps: Vec<u64> = forest.replays.events.iter().map(|event| event.step).collect();
+    assert_eq!(steps, (301..=MOST as u64 + 300).collect::<Vec<_>>());
+    // Wide ones are not.
+    for (width, is_kept) in [(WIDEST as u32 + 1, true), (WIDEST as u32 + 2, false)] {
+        let places: Vec<u32> = (0..width).collect();
+        let event = Event { attributes: &places, coordinates: &places, values: &vec![0.5; places.len()] };
+        forest.step(event, Lesson::of(1.0), &mut [0.0]);
+        assert_eq!(forest.replays.events.back().unwrap().step == forest.steps, is_kept);
+    }
+}
+
+#[test]
+fn what_was_given_up_is_not_replayed_and_leaves_are_found_again() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 3, 400);
+    for round in 0..3 {
+        forest.forget(&Gone { before: 0, attributes: vec![2], coordinates: vec![2] });
+        let kept = || forest.replays.events.iter();
+        assert!(kept().all(|event| forest.replays.items(event).all(|(coordinate, _)| coordinate != 2)));
+        let mut again = new(Task::Two, 0.0);
+        again.restore(&forest.state(), 4, 6).unwrap();
+        let leaves = |forest: &Forest| -> Vec<Vec<u32>> {
+            forest.replays.events.iter().map(|event| event.leaves.clone()).collect()
+        };
+        assert_eq!(leaves(&again), leaves(&forest));
+        // The coordinate comes back, as another.
+        assert_eq!(
+            teach(&mut forest, Task::Two, 4 + round, 300),
+            teach(&mut again, Task::Two, 4 + round, 300)
+        );
+        assert_eq!(again.state(), forest.state());
+    }
+}
+
+#[test]
+fn under_other_names_and_classes_they_teach_the_same() {
+    let mut before = new(Task::Many(3), 0.0);
+    teach(&mut before, Task::Many(3), 4, 200);
+    let mut after = before.clone();
+    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    // The order of attributes stays, by which leaves pick.
+    (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
+    (change.attribute_count, change.coordinate_count) = (6, 9);
+    after.carry(&change).unwrap();
+    after.relabel(&[2, 0, 1]).unwrap();
+    let (mut numbers, mut one, mut two) = (Numbers::new(5), [0.0; 3], [0.0; 3]);
+    for _ in 0..300 {
+        let mut sample = Sample::new(&mut numbers);
+        let label = sample.label(Task::Many(3));
+        before.step(sample.event(), Lesson::of(label), &mut one);
+        sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
+        sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+        after.step(sample.event(), Lesson::of([2.0, 0.0, 1.0][label as usize]), &mut two);
+        assert!([2, 0, 1].iter().zip(one).all(|(&place, score)| (two[place] - score).abs() < 1e-9));
+    }
+}
