@@ -6,8 +6,8 @@
 //! What a tree says is a mixture over the nodes of the event's path, from the root, which knows much of little, to
 //! the leaf, which knows little of much; each node weighs itself against what is below it by Bayes' rule, as in
 //! context-tree weighting and [M]. So a split that was made too early costs little: [`tree`]. A tree whose loss gets
-//! worse than it was starts afresh, as in [G]. New leaves begin with the latest events: [`replays`]. The trees' log-probabilities, or targets, are averaged, weighed by
-//! their recent loss.
+//! worse than it was starts afresh, as in [G]. New leaves begin with the latest events: [`replays`]. The trees'
+//! log-probabilities, or targets, are averaged, weighed by their recent loss.
 //!
 //! - [D] Domingos, Hulten: Mining High-Speed Data Streams, KDD 2000.
 //! - [G] Gomes et al.: Adaptive Random Forests for Evolving Data Stream Classification, Machine Learning 2017.
