@@ -37,6 +37,7 @@ impl Forest {
         self.replays.change(
             |old, code| {
                 let moved = |scaled| codes.moved(code, scaled);
+                change.attribute(codes.codes.owner(old))?;
                 Some((change.coordinate(old)?, scaling(change, old).map_or(code, moved)))
             },
             |label| {

@@ -3,6 +3,7 @@
 use super::replays::{MOST, WIDEST};
 use super::tests::{Numbers, Sample, TASKS, Task, new, teach};
 use super::*;
+use crate::change::DROPPED;
 
 /// The weight that a tree has drawn of the events since it began, if all of these are kept.
 fn drawn_by(forest: &Forest, number: usize) -> f64 {
@@ -84,4 +85,15 @@ fn under_other_names_and_classes_they_teach_the_same() {
         after.step(sample.event(), Lesson::of([2.0, 0.0, 1.0][label as usize]), &mut two);
         assert!([2, 0, 1].iter().zip(one).all(|(&place, score)| (two[place] - score).abs() < 1e-9));
     }
+}
+
+#[test]
+fn what_has_lost_its_attribute_is_not_replayed() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 6, 300);
+    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    change.attributes[2] = DROPPED;
+    forest.carry(&change).unwrap();
+    assert!(forest.replays.events.iter().all(|event| !event.coordinates.contains(&2)));
+    teach(&mut forest, Task::Two, 7, 300);
 }
