@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamkarma.estimators.bins import BinsClassifier as BinsClassifier
     from streamkarma.estimators.bins import BinsRegressor as BinsRegressor
+    from streamkarma.estimators.boosting import BoostingClassifier as BoostingClassifier
+    from streamkarma.estimators.boosting import BoostingRegressor as BoostingRegressor
     from streamkarma.estimators.classifier import KARMAClassifier as KARMAClassifier
     from streamkarma.estimators.explicit import ExplicitKARMAClassifier as ExplicitKARMAClassifier
     from streamkarma.estimators.explicit import ExplicitKARMARegressor as ExplicitKARMARegressor
@@ -37,6 +39,8 @@ _MODULES = {
     "KARMARegressor": "streamkarma.estimators.regressor",
     "ExplicitKARMAClassifier": "streamkarma.estimators.explicit",
     "ExplicitKARMARegressor": "streamkarma.estimators.explicit",
+    "BoostingClassifier": "streamkarma.estimators.boosting",
+    "BoostingRegressor": "streamkarma.estimators.boosting",
     "ForestClassifier": "streamkarma.estimators.forest",
     "ForestRegressor": "streamkarma.estimators.forest",
     "SubspaceClassifier": "streamkarma.estimators.subspace",
@@ -58,6 +62,8 @@ _MODULES = {
 __all__ = [
     "BinsClassifier",
     "BinsRegressor",
+    "BoostingClassifier",
+    "BoostingRegressor",
     "ConstantStepClassifier",
     "ConstantStepRegressor",
     "ExplicitKARMAClassifier",

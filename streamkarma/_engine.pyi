@@ -505,6 +505,9 @@ def factorisation_machine(
 def neighbors(regression: bool, window: int, grows: bool, neighbors: int) -> Learner:
     """See ``core.neighbors.Neighbors``."""
 
+def boosted_trees(regression: bool, window: int, half_life: float) -> Learner:
+    """See ``core.boosted_trees.BoostedTrees``."""
+
 def forest(regression: bool, trees: int, half_life: float) -> Learner:
     """See ``core.forest.Forest``."""
 

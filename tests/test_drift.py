@@ -168,7 +168,7 @@ every_kind = pytest.mark.parametrize("form", FORMS)
 
 
 #: What follows changes without being told.
-MOVING = ("constant", "neighbors", "forest", "mixture")
+MOVING = ("constant", "neighbors", "forest", "boosting", "mixture")
 
 
 def drifting(form: str, task: str, **options: Any) -> Any:

@@ -20,6 +20,7 @@ LEARNERS = [
     ("--learner", "bins"),
     ("--learner", "sgd", "--eta", "0.1"),
     ("--learner", "neighbors", "--window", "70", "--neighbors", "3"),
+    ("--learner", "boosting", "--window", "150"),
     EXPLICIT,
     (*EXPLICIT, "--update", "adagrad"),
     (*EXPLICIT, "--update", "sgd", "--loss", "hinge"),

@@ -21,6 +21,8 @@ from river import base, checks, dummy, linear_model, preprocessing
 from streamkarma import (
     BinsClassifier,
     BinsRegressor,
+    BoostingClassifier,
+    BoostingRegressor,
     ConstantStepClassifier,
     ConstantStepRegressor,
     ExplicitKARMAClassifier,
@@ -56,6 +58,7 @@ FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "constant": (ConstantStepClassifier, ConstantStepRegressor, {}),
     "neighbors": (NeighborsClassifier, NeighborsRegressor, {"window": 60, "neighbors": 5}),
     "forest": (ForestClassifier, ForestRegressor, {"trees": 3}),
+    "boosting": (BoostingClassifier, BoostingRegressor, {"window": 300}),
     "mixture": (KARMAMixtureClassifier, KARMAMixtureRegressor, {"budget": 8}),
 }
 TASKS: tuple[Any, ...] = ("binary", "multiclass", "regression")
@@ -331,6 +334,7 @@ def test_sgd_is_karma_without_a_budget(task: str, said: dict[str, Any]) -> None:
             "max_pairwise_coordinates must be an integer from 1 to",
         ),
         ("subspace", {"shrink": -1}, "shrink must be"),
+        ("boosting", {"window": 0}, "window must be an integer from 1 to 1,048"),
         ("forest", {"trees": 0}, "trees must be an integer from 1 to 1"),
         ("forest", {"trees": 1001}, "trees must be an integer from 1 to 1"),
         ("mixture", {"budget": 0}, "budget must be an integer from 1 to"),

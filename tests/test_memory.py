@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamkarma import (
+    BoostingClassifier,
     ExplicitKARMAClassifier,
     ForestClassifier,
     KARMAClassifier,
@@ -76,7 +77,9 @@ def test_a_mixture_grows_with_its_trees_and_its_window_alone() -> None:
         before = taken(model, 20, 500)
         return taken(model, 20, 1000) - before
 
-    alone = growth(ForestClassifier(trees=TREES)) + growth(NeighborsClassifier())
+    alone = (
+        growth(ForestClassifier(trees=TREES)) + growth(NeighborsClassifier()) + growth(BoostingClassifier())
+    )
     assert growth(KARMAMixtureClassifier()) == alone
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamkarma.core.boosted_trees import BoostedTrees
 from streamkarma.core.explicit import ADAGRAD, AROW, Bins, Explicit, Products, Step
 from streamkarma.core.factorisation import FactorisationMachine
 from streamkarma.core.forest import Forest
@@ -70,7 +71,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
       it knows something of two categories that never met, and sleeps where there are but few. Bins know
       thresholds and boxes.
     - *Subspaces* complete what is missing by what it goes together with.
-    - *Neighbours* know any shape, but of few attributes, and the *forest* what trees know.
+    - *Neighbours* know any shape, but of few attributes. The *forest* and *boosted trees* know thresholds and
+      boxes: the forest earlier, boosted trees also where many of them add up.
     - *Those that move* have a half-life, and begin anew where their errors rise.
 
     Experts that have features in common follow one another: these are then found once.
@@ -114,6 +116,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         # Who is told to forget keeps no older events.
         "neighbors": Neighbors(regression, START if forget else None),
         "forest": Forest(regression, TREES, forget),
+        "boosted trees": BoostedTrees(regression, forget=forget),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamkarma.errors import UsageError
 from streamkarma.estimators.bins import BinsClassifier, BinsRegressor
+from streamkarma.estimators.boosting import BoostingClassifier, BoostingRegressor
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.explicit import ExplicitKARMAClassifier, ExplicitKARMARegressor
@@ -31,6 +32,7 @@ LEARNERS: dict[str, tuple[type[BaseClassifier], type[BaseRegressor]]] = {
     "sgd": (ConstantStepClassifier, ConstantStepRegressor),
     "neighbors": (NeighborsClassifier, NeighborsRegressor),
     "forest": (ForestClassifier, ForestRegressor),
+    "boosting": (BoostingClassifier, BoostingRegressor),
     "auto": (KARMAMixtureClassifier, KARMAMixtureRegressor),
 }
 

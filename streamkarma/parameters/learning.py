@@ -113,9 +113,9 @@ _LEARNING = (
     _of(
         "window",
         COUNT,
-        {"neighbors": None},
-        "neighbors: number of labelled events kept.",
-        default_text="1000, and up to 16000 while the older ones help",
+        {"neighbors": None, "boosting": 4096},
+        "neighbors, boosting: number of labelled events kept.",
+        default_text="neighbors: 1000, and up to 16000 while the older ones help; boosting: 4096",
     ),
     _of(
         "neighbors",

@@ -1,6 +1,16 @@
 """Words that parameters accept as values."""
 
-LEARNER_NAMES = ("auto", "karma", "explicit", "subspace", "bins", "sgd", "neighbors", "forest")
+LEARNER_NAMES = (
+    "auto",
+    "karma",
+    "explicit",
+    "subspace",
+    "bins",
+    "sgd",
+    "neighbors",
+    "forest",
+    "boosting",
+)
 TASKS = ("auto", "binary", "multiclass", "regression")
 UNLABELLED = ("learn", "ignore")
 SHARE_LABEL = ("on", "off")

@@ -17,6 +17,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "bins": [{}, {"table_bits": 8}, {"forget": 20.0}, {"scale": False}],
     "sgd": [{}, {"eta": 0.5}, {"forget": 20.0}, {"table_bits": 8}],
     "forest": [{}, {"trees": 3}, {"forget": 20.0}, {"scale": False}],
+    "boosting": [{}, {"window": 40}, {"forget": 20.0}, {"scale": False}],
     "neighbors": [{}, {"window": 20, "neighbors": 3}, {"scale": False}],
     "auto": [{}, {"scale": False}, {"forget": 50.0}],
 }  # fmt: skip

@@ -60,6 +60,7 @@ PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "bins": {"r": [1.0, 1e-12, 1e12], "table_bits": [8, 12, 22], **_SHARED},
     "sgd": {"eta": [0.03, 1e-12, 1e12], "table_bits": [8, 12, 22], **_SHARED},
     "forest": {"trees": [10, 1, 1000], **_SHARED},
+    "boosting": {"window": [4096, 1, 1 << 20], **_SHARED},
     "neighbors": {"window": [1000, 1, 1 << 20], "neighbors": [10, 1, 1024], **_SHARED},
     "auto": {"budget": [128, 1, 2], **_SHARED},
 }

@@ -86,6 +86,7 @@ _KINDS: list[dict[str, Any]] = [
     {"learner": "bins", "options": {"table_bits": 8}},
     {"learner": "sgd", "options": {"forget": 5.0}},
     {"learner": "forest", "options": {"trees": 3}},
+    {"learner": "boosting", "options": {"window": 100}},
     {"learner": "neighbors", "options": {"window": 20, "neighbors": 3}},
     {"learner": "auto", "options": {"budget": 8}},
 ]

@@ -12,6 +12,7 @@ pub mod ascending;
 pub mod asked;
 pub mod block;
 pub mod cells;
+mod chance;
 pub mod change;
 pub mod cleaning;
 pub mod conformal;

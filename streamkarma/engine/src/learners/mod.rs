@@ -1,13 +1,18 @@
 //! The learners, one file or folder each.
 
 pub mod bins;
+pub mod boosted_trees;
+mod codes;
 pub mod expanded;
 pub mod explicit;
 pub mod factorisation;
 pub mod forest;
+mod latest;
+mod latest_state;
 pub mod linear;
 pub mod logarithmic;
 pub mod mixture;
+mod moved_codes;
 pub mod neighbors;
 pub mod products;
 pub mod rated;
@@ -20,3 +25,5 @@ pub mod transformed_target;
 mod expanded_tests;
 #[cfg(test)]
 mod forgetting_tests;
+#[cfg(test)]
+mod samples;

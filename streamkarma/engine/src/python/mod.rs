@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod adwin;
 mod asked;
+mod boosted_trees;
 mod cells;
 mod change;
 mod conformal;
@@ -58,6 +59,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<observed_drift::ObservedDrift>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
+    module.add_function(wrap_pyfunction!(boosted_trees::boosted_trees, module)?)?;
     module.add_function(wrap_pyfunction!(cells::boolean, module)?)?;
     module.add_function(wrap_pyfunction!(cells::number, module)?)?;
     module.add_function(wrap_pyfunction!(change::relabel, module)?)?;

@@ -1,18 +1,18 @@
 //! Forests with the names and units of a merged model.
 //!
 //! What a forest says stays the same under other names. In other units, thresholds are rounded to cells of codes
-//! ([`super::codes`]), and what a histogram has in a bin goes to the one where the upper end of its codes is now. What
+//! ([`crate::learners::codes`]), and what a histogram has in a bin goes to the one where the upper end of its codes is now. What
 //! was learned of a coordinate that is turned round is forgotten.
 
-use super::codes::{CODES, Codes};
 use super::leaf::{Candidate, Leaf};
 use super::node::{NONE, Node};
 use super::shape::Shape;
 use super::split::{BINS, MOMENTS};
 use super::{Forest, LARGEST_TARGET};
-use crate::block::Gone;
-use crate::change::{Change, DROPPED};
+use crate::change::Change;
 use crate::learner::Learner;
+use crate::learners::codes::CODES;
+use crate::learners::moved_codes::{MovedCodes, gone_by};
 
 /// No squares of targets are more.
 const MOST_SQUARES: f64 = 1e59;
@@ -23,9 +23,8 @@ impl Forest {
         if change.is_none() {
             return;
         }
-        self.forget(&gone(change));
-        let shape = &self.shape;
-        let codes = &MovedCodes { codes: &self.codes, ends: self.codes.ends() };
+        self.forget(&gone_by(change));
+        let (shape, codes) = (&self.shape, &MovedCodes::new(&self.codes, change));
         for tree in &mut self.trees {
             for node in &mut tree.nodes {
                 node.carry(codes, shape, change);
@@ -35,11 +34,7 @@ impl Forest {
             }
         }
         self.replays.change(
-            |old, code| {
-                let moved = |scaled| codes.moved(code, scaled);
-                change.attribute(codes.codes.owner(old))?;
-                Some((change.coordinate(old)?, scaling(change, old).map_or(code, moved)))
-            },
+            |coordinate, code| codes.item(coordinate, code),
             |label| {
                 let mut target = [label, 0.0];
                 if shape.regression {
@@ -48,41 +43,9 @@ impl Forest {
                 target[0]
             },
         );
-        let mut owners = Vec::new();
-        for (old, &owner) in self.codes.owners().iter().enumerate() {
-            if let (Some(new), Some(owner)) = (change.coordinate(old as u32), change.attribute(owner as u32))
-            {
-                owners.resize(owners.len().max(new as usize + 1), NONE);
-                owners[new as usize] = owner;
-            }
-        }
+        let owners = codes.owners();
         self.codes.restore(owners);
     }
-}
-
-/// Codes, and where the values of each end: many are asked for.
-struct MovedCodes<'a> {
-    codes: &'a Codes,
-    ends: Vec<f64>,
-}
-
-impl MovedCodes<'_> {
-    /// Where values with codes up to this one end, as the highest code in other units: values were `scaled`.
-    fn moved(&self, highest: u16, scaled: impl Fn(f64) -> f64) -> u16 {
-        self.codes.highest_up_to(scaled(self.ends[highest as usize]))
-    }
-}
-
-/// What the merged model has no place for, and coordinates that are turned round.
-fn gone(change: &Change) -> Gone {
-    let dropped = |indices: &[u32]| {
-        (0..).zip(indices).filter(|(_, new)| **new == DROPPED).map(|(old, _)| old).collect()
-    };
-    let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
-    let mut coordinates: Vec<u32> = dropped(&change.coordinates);
-    coordinates.extend(turned);
-    coordinates.sort_unstable();
-    Gone { before: 0, attributes: dropped(&change.attributes), coordinates }
 }
 
 /// The mean of targets and their squared distances from it, in other units.
@@ -98,7 +61,7 @@ impl Node {
             self.coordinate = change.coordinate(old).unwrap_or(old);
             // Others tell what is observed from what is not.
             if self.cut < CODES
-                && let Some(scaled) = scaling(change, old)
+                && let Some(scaled) = codes.scaling(old)
             {
                 self.cut = codes.moved(self.cut, scaled);
             }
@@ -116,7 +79,7 @@ impl Leaf {
             let old = *candidate;
             let coordinate = change.coordinate(old.coordinate).unwrap_or(old.coordinate);
             candidate.coordinate = coordinate;
-            let Some(scaled) = scaling(change, old.coordinate) else { continue };
+            let Some(scaled) = codes.scaling(old.coordinate) else { continue };
             let moved = |code: u16| codes.moved(code.min(CODES - 1), &scaled);
             // The last of all codes that are told apart.
             let last = old.cut(BINS - 2).saturating_add(1 << old.shift);
@@ -143,11 +106,4 @@ impl Leaf {
             }
         }
     }
-}
-
-/// How values of a coordinate are reckoned in new units; None where they stay.
-fn scaling(change: &Change, coordinate: u32) -> Option<impl Fn(f64) -> f64 + use<>> {
-    let at = coordinate as usize;
-    let (&shift, &stretch) = (change.shift.get(at)?, change.stretch.get(at)?);
-    ((shift, stretch) != (0.0, 1.0)).then_some(move |value: f64| (value - shift) / stretch)
 }

@@ -3,12 +3,12 @@
 //! A split by a coordinate that was given up falls away: the branch that events without it took moves up into its
 //! place, and the other one goes. So nobody who is given the same number later is sent where it once led.
 
-use super::codes::Codes;
 use super::leaf::{Candidate, Leaf};
 use super::node::{NONE, Node};
 use super::shape::Shape;
 use super::tree::Tree;
 use crate::block::Gone;
+use crate::learners::codes::Codes;
 
 impl Tree {
     /// Let go of what was given up; `codes` still knows to whom it belonged. Returns whether nodes have other numbers.

@@ -2,10 +2,11 @@
 
 use std::hint::select_unpredictable;
 
-use super::codes::{CODES, Codes, MISSING};
-use super::shape::{Random, Shape, mix};
+use super::shape::Shape;
 use super::split::{self, BINS, MOMENTS, Split};
 use super::tree::TreeLesson;
+use crate::chance::{Random, mix};
+use crate::learners::codes::{CODES, Codes, MISSING};
 use crate::math::log;
 
 /// Most coordinates that may split a leaf.

@@ -9,13 +9,14 @@
 //!
 //! - [E] Efraimidis, Spirakis: Weighted random sampling with a reservoir, Information Processing Letters 2006.
 
-use super::Forest;
 use super::leaf::MOST_GROUPS;
-use super::node::NONE;
-use super::replays::Replays;
-use super::shape::{Shape, mix};
+use super::shape::Shape;
 use super::tree::Tree;
+use super::{Forest, KEPT};
+use crate::chance::mix;
 use crate::learner::Learner;
+use crate::learners::latest::Latest;
+use crate::learners::moved_codes::owners_of;
 use crate::math::log;
 use crate::merging::{counted_together, learned_since, relabelled_rows};
 use crate::state::{Refused, ensure};
@@ -55,13 +56,8 @@ impl Forest {
         trees.truncate(self.settings.trees);
         // Ages stay, reckoned from where a part ended.
         self.trees = trees.into_iter().map(|(_, tree, ended)| tree.later(steps - ended)).collect();
-        let mut owners = Vec::new();
-        for owner_of in parts.iter().map(|part| part.codes.owners()).chain([self.codes.owners()]) {
-            owners.resize(owners.len().max(owner_of.len()), NONE);
-            owners.iter_mut().zip(owner_of).for_each(|(own, owner)| *own = (*own).min(owner as u32));
-        }
-        self.codes.restore(owners);
-        self.replays = Replays::default();
+        self.codes.restore(owners_of(parts.iter().map(|part| &part.codes).chain([&self.codes])));
+        self.replays = Latest::new(KEPT);
         self.steps = steps;
     }
 }

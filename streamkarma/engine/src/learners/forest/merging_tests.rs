@@ -1,9 +1,10 @@
 //! Which trees a merged forest has, and what it says under other names, classes and units.
 
-use super::codes::MISSING;
-use super::tests::{Numbers, Sample, TASKS, Task, new, teach};
+use super::tests::new;
 use super::*;
 use crate::change::DROPPED;
+use crate::learners::codes::MISSING;
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
 use crate::merging::checks::{self, assert_same};
 
 fn taught(base: &Forest, task: Task, seed: u64, events: usize) -> Forest {

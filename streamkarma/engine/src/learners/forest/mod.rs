@@ -6,7 +6,7 @@
 //! What a tree says is a mixture over the nodes of the event's path, from the root, which knows much of little, to
 //! the leaf, which knows little of much; each node weighs itself against what is below it by Bayes' rule, as in
 //! context-tree weighting and [M]. So a split that was made too early costs little: [`tree`]. A tree whose loss gets
-//! worse than it was starts afresh, as in [G]. New leaves begin with the latest events: [`replays`]. The trees'
+//! worse than it was starts afresh, as in [G]. New leaves begin with the latest events: [`KEPT`]. The trees'
 //! log-probabilities, or targets, are averaged, weighed by their recent loss.
 //!
 //! - [D] Domingos, Hulten: Mining High-Speed Data Streams, KDD 2000.
@@ -15,7 +15,6 @@
 //! - [O] Oza, Russell: Online Bagging and Boosting, AISTATS 2001.
 
 mod carrying;
-mod codes;
 mod explaining;
 mod forgetting;
 mod leaf;
@@ -23,7 +22,6 @@ mod merging;
 #[cfg(test)]
 mod merging_tests;
 mod node;
-mod replays;
 #[cfg(test)]
 mod replays_tests;
 mod shape;
@@ -33,16 +31,17 @@ mod state;
 mod tests;
 mod tree;
 
-use codes::Codes;
-use replays::Replays;
-use shape::{Random, Shape};
+use shape::Shape;
 use split::fast_log;
 use tree::{Tree, TreeLesson};
 
 use crate::block::{Event, Gone};
+use crate::chance::Random;
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
+use crate::learners::codes::Codes;
+use crate::learners::latest::Latest;
 use crate::loss::Loss;
 use crate::math::{exp, log};
 use crate::state::{Refused, State, ensure};
@@ -65,6 +64,17 @@ const DRAWN: f64 = 3.0;
 /// Trees' log-probabilities are averaged, after this was added to each probability. With plain averages of
 /// probabilities the log loss was 1.5 % higher.
 const FLOOR: f64 = 1e-3;
+/// So many of the latest events are kept, from which new leaves learn once more.
+///
+/// When a leaf is split, its histogram tells the labels on both sides, and nothing of what could split these in turn: the
+/// two new leaves would wait for events of their own. So they are taught those of the latest events that belong there,
+/// as often as the tree drew each of them. Events from before the tree began are left out, since it began anew where
+/// what they say was wrong.
+///
+/// On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) a forest alone makes 8.6 %
+/// fewer errors by this, in the geometric mean, and 14 % fewer in events 200 to 1,000 after a change; with 4,000 events
+/// 9.4 and 15 %, in a model file that is four times as large.
+const KEPT: usize = 1000;
 /// Lessons count no more than this.
 const LARGEST_WEIGHT: f64 = 1e6;
 /// Targets are cut at this, so that their squares stay finite.
@@ -78,7 +88,7 @@ pub struct Forest {
     shape: Shape,
     codes: Codes,
     trees: Vec<Tree>,
-    replays: Replays,
+    replays: Latest,
     /// Trees of which a leaf was split, which one, and where their random numbers are.
     grown: Vec<(usize, usize, Random)>,
     poisson: Vec<u64>,
@@ -102,7 +112,7 @@ impl Forest {
             shape,
             codes: Codes::new(),
             trees: (0..trees).map(|tree| Tree::new(&shape, tree as u64)).collect(),
-            replays: Replays::default(),
+            replays: Latest::new(KEPT),
             grown: Vec::new(),
             poisson: poisson(DRAWN),
             slopes: vec![0.0],

@@ -1,9 +1,9 @@
 //! A node of a tree: what it splits by, and what it knows of its events.
 
 use super::LARGEST_TARGET;
-use super::codes::MISSING;
 use super::leaf::Leaf;
 use super::shape::Shape;
+use crate::learners::codes::MISSING;
 
 /// The coordinate of a node that is a leaf.
 pub const NONE: u32 = u32::MAX;

@@ -1,9 +1,10 @@
 //! Events that new leaves learn once more.
 
-use super::replays::{MOST, WIDEST};
-use super::tests::{Numbers, Sample, TASKS, Task, new, teach};
+use super::tests::new;
 use super::*;
 use crate::change::DROPPED;
+use crate::learners::latest::WIDEST;
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
 
 /// The weight that a tree has drawn of the events since it began, if all of these are kept.
 fn drawn_by(forest: &Forest, number: usize) -> f64 {
@@ -16,7 +17,7 @@ fn drawn_by(forest: &Forest, number: usize) -> f64 {
 fn each_event_since_a_tree_began_is_in_one_of_its_leaves() {
     for task in TASKS {
         let mut forest = new(task, 0.0);
-        teach(&mut forest, task, 1, MOST - 100);
+        teach(&mut forest, task, 1, KEPT - 100);
         for (number, tree) in forest.trees.iter().enumerate() {
             let leaves = tree.nodes.iter().filter_map(|node| node.leaf.as_ref());
             let all: f64 = leaves.map(|leaf| leaf.weight).sum();
@@ -29,9 +30,9 @@ fn each_event_since_a_tree_began_is_in_one_of_its_leaves() {
 #[test]
 fn the_latest_are_kept() {
     let mut forest = new(Task::Two, 0.0);
-    teach(&mut forest, Task::Two, 2, MOST + 300);
+    teach(&mut forest, Task::Two, 2, KEPT + 300);
     let steps: Vec<u64> = forest.replays.events.iter().map(|event| event.step).collect();
-    assert_eq!(steps, (301..=MOST as u64 + 300).collect::<Vec<_>>());
+    assert_eq!(steps, (301..=KEPT as u64 + 300).collect::<Vec<_>>());
     // Wide ones are not.
     for (width, is_kept) in [(WIDEST as u32 + 1, true), (WIDEST as u32 + 2, false)] {
         let places: Vec<u32> = (0..width).collect();

@@ -1,4 +1,4 @@
-//! What the trees of a forest have in common: sizes, bounds, and where their random numbers come from.
+//! What the trees of a forest have in common: sizes and bounds.
 
 use super::leaf::{MOST_CANDIDATES, MOST_GROUPS};
 use super::split::{BINS, MOMENTS};
@@ -64,34 +64,5 @@ impl Shape {
     /// The loss of one who knows nothing.
     pub fn first_loss(&self) -> f64 {
         if self.regression { 1.0 } else { log(self.classes as f64) }
-    }
-}
-
-/// Spread the bits of a number (the last steps of SplitMix64).
-pub fn mix(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
-}
-
-/// Numbers from a hash of counters.
-#[derive(Clone, Copy, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// Those of a tree at a step.
-    pub fn new(tree: u64, step: u64) -> Self {
-        Self(mix(mix(tree + 1) ^ step))
-    }
-
-    /// The next one.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-
-    /// The next one below a limit.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (((self.next() >> 32) * limit as u64) >> 32) as usize
     }
 }

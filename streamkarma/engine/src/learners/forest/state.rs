@@ -1,12 +1,12 @@
 //! A forest as arrays, and back.
 
-use super::codes::{CODES, MISSING};
 use super::leaf::{Candidate, Leaf, MOST_CANDIDATES};
 use super::node::{NONE, Node};
-use super::replays::{Kept, MOST, Replays, WIDEST};
 use super::shape::Shape;
 use super::tree::{DEEPEST, Tree};
 use super::{Forest, LARGEST_TARGET, LARGEST_WEIGHT};
+use crate::learners::codes::{CODES, MISSING};
+use crate::learners::latest_state::Bounds;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of a forest do not fit each other, or not this model";
@@ -54,62 +54,29 @@ impl Forest {
         let cells: Vec<u64> = cells.chunks(2).map(packed).collect();
         let size = cells.len();
         state.put_u64s("cells", cells, &[size]);
-        self.put_replays(&mut state);
+        self.replays.put(&mut state);
+        let kept = &self.replays.events;
+        let leaves = kept.iter().flat_map(|event| event.leaves.iter().map(|&leaf| leaf as i32));
+        state.put_i32s("latest_leaves", leaves.collect(), &[kept.len(), trees]);
         state
     }
 
-    fn put_replays(&self, state: &mut State) {
-        let events = || self.replays.events.iter();
-        let sizes = events().flat_map(|event| [event.step as i64, self.replays.items(event).count() as i64]);
-        state.put_i64s("replays", sizes.collect(), &[events().len(), 2]);
-        let lessons = events().flat_map(|event| [event.label, event.weight]);
-        state.put_f64s("replay_lessons", lessons.collect(), &[events().len(), 2]);
-        let items = events().flat_map(|event| self.replays.items(event));
-        let items: Vec<i32> = items.flat_map(|(k, code)| [k as i32, i32::from(code)]).collect();
-        let size = items.len() / 2;
-        state.put_i32s("replay_codes", items, &[size, 2]);
-        let leaves = events().flat_map(|event| event.leaves.iter().map(|&leaf| leaf as i32));
-        state.put_i32s("replay_leaves", leaves.collect(), &[events().len(), self.trees.len()]);
-    }
-
     fn take_replays(&mut self, state: &State) -> Result<(), Refused> {
-        let mut sizes = Rows::of(state.i64s("replays")?, 2)?;
-        let mut lessons = Rows::of(state.f64s("replay_lessons")?, 2)?;
-        let mut items = Rows::of(state.i32s("replay_codes")?, 2)?;
-        let mut leaves = Rows::of(state.i32s("replay_leaves")?, self.trees.len())?;
-        let (known, mut last) = (self.codes.owners(), 0);
-        let is_item = |item: &[i32; 2]| {
-            let owner = usize::try_from(item[0]).ok().and_then(|k| known.get(k)).copied().unwrap_or(-1);
-            owner >= 0 && (0..i32::from(CODES)).contains(&item[1])
+        let bounds = Bounds {
+            classes: self.shape.classes,
+            target: LARGEST_MEAN,
+            weight: LARGEST_WEIGHT,
+            steps: self.steps,
         };
-        let is_label = |label: f64| match self.shape {
-            Shape { regression: true, .. } => label.abs() <= LARGEST_MEAN,
-            Shape { classes, .. } => (0.0..classes as f64).contains(&label) && label.fract() == 0.0,
-        };
-        let mut replays = Replays::default();
-        while !sizes.is_empty() {
-            let (&[step, size], &[label, weight]) = (sizes.next()?, lessons.next()?) else {
-                return Err(WHY.to_owned());
-            };
-            ensure((last + 1..=self.steps as i64).contains(&step) && is_label(label), WHY)?;
-            ensure(weight > 0.0 && weight <= LARGEST_WEIGHT, WHY)?;
-            ensure((0..=WIDEST as i64).contains(&size), WHY)?;
-            let own = items.take(size as usize)?.as_chunks::<2>().0;
-            ensure(own.iter().all(is_item), WHY)?;
-            let (coordinates, codes) = own.iter().map(|&[k, code]| (k as u32, code as u16)).unzip();
-            let own = leaves.next()?.iter().zip(&self.trees);
-            ensure(
-                own.clone().all(|(&leaf, tree)| (0..tree.nodes.len() as i64).contains(&leaf.into())),
-                WHY,
-            )?;
-            let leaves = own.map(|(&leaf, _)| leaf as u32).collect();
-            replays.events.push_back(Kept { coordinates, codes, label, weight, step: step as u64, leaves });
-            last = step;
+        self.replays.take(state, &self.codes.owners(), &bounds)?;
+        let mut leaves = Rows::of(state.i32s("latest_leaves")?, self.trees.len())?;
+        for event in &mut self.replays.events {
+            for (&leaf, tree) in leaves.next()?.iter().zip(&self.trees) {
+                ensure((0..tree.nodes.len() as i64).contains(&leaf.into()), WHY)?;
+                event.leaves.push(leaf as u32);
+            }
         }
-        let ended = lessons.is_empty() && items.is_empty() && leaves.is_empty();
-        ensure(replays.events.len() <= MOST && ended, WHY)?;
-        self.replays = replays;
-        Ok(())
+        ensure(leaves.is_empty(), WHY)
     }
 
     /// The learner of a state, with the settings of this one.

@@ -4,94 +4,12 @@ use super::leaf::Leaf;
 use super::node::Node;
 use super::split::{BINS, best};
 use super::*;
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
 use crate::state::Array;
-
-/// Numbers from 0 to 1, the same each time.
-pub(super) struct Numbers(Random);
-
-impl Numbers {
-    pub fn new(seed: u64) -> Self {
-        Self(Random::new(7, seed))
-    }
-
-    pub fn unit(&mut self) -> f64 {
-        (self.0.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 fn forest(regression: bool, half_life: f64) -> Forest {
     Forest::new(Settings { regression, trees: 10, half_life }).unwrap()
 }
-
-/// Two numbers within ±1.7, of which one is missing at times, and a category of three.
-pub(super) struct Sample {
-    pub attributes: Vec<u32>,
-    pub coordinates: Vec<u32>,
-    pub values: Vec<f64>,
-}
-
-impl Sample {
-    pub fn new(numbers: &mut Numbers) -> Self {
-        let mut sample = Self { attributes: vec![0], coordinates: vec![0], values: vec![1.0] };
-        sample.put(1, 1, 3.4 * numbers.unit() - 1.7);
-        if numbers.unit() < 0.7 {
-            sample.put(2, 2, 3.4 * numbers.unit() - 1.7);
-        }
-        sample.put(3, 3 + (3.0 * numbers.unit()) as u32, 1.0);
-        sample
-    }
-
-    fn put(&mut self, attribute: u32, coordinate: u32, value: f64) {
-        self.attributes.push(attribute);
-        self.coordinates.push(coordinate);
-        self.values.push(value);
-    }
-
-    pub fn event(&self) -> Event<'_> {
-        let Self { attributes, coordinates, values } = self;
-        Event { attributes, coordinates, values }
-    }
-
-    /// The second number, or what its absence says.
-    fn second(&self) -> f64 {
-        if self.coordinates[2] == 2 { self.values[2] } else { -1.0 }
-    }
-
-    /// In a box of the two numbers, unless the category is the third.
-    fn class(&self) -> bool {
-        let third = self.coordinates.last() == Some(&5);
-        third != (self.values[1].abs() < 0.6 && self.second() > -0.4)
-    }
-
-    pub fn label(&self, task: Task) -> f64 {
-        match task {
-            Task::Two => {
-                if self.class() {
-                    1.0
-                } else {
-                    -1.0
-                }
-            }
-            Task::Many(classes) => ((self.values[1] + 1.7) / 3.4 * classes as f64).floor(),
-            Task::Regression => {
-                if self.class() {
-                    self.second() + 5.0
-                } else {
-                    -5.0
-                }
-            }
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Task {
-    Two,
-    Many(usize),
-    Regression,
-}
-
-pub(super) const TASKS: [Task; 4] = [Task::Two, Task::Many(3), Task::Many(20), Task::Regression];
 
 pub(super) fn new(task: Task, half_life: f64) -> Forest {
     let mut forest = forest(task == Task::Regression, half_life);
@@ -99,18 +17,6 @@ pub(super) fn new(task: Task, half_life: f64) -> Forest {
         forest.widen(classes);
     }
     forest
-}
-
-/// Learn so many events; returns the mean loss of the last 500.
-pub(super) fn teach(forest: &mut Forest, task: Task, seed: u64, events: usize) -> f64 {
-    let (mut numbers, mut scores, mut total) = (Numbers::new(seed), vec![0.0; forest.classes()], 0.0);
-    for t in 0..events {
-        let sample = Sample::new(&mut numbers);
-        let loss = forest.step(sample.event(), Lesson::of(sample.label(task)), &mut scores);
-        assert!(scores.iter().all(|score| score.is_finite()));
-        total += if t + 500 >= events { loss } else { 0.0 };
-    }
-    total / 500.0
 }
 
 #[test]
@@ -361,20 +267,20 @@ fn broken_states_are_refused() {
         ("candidates", 1, 2048.0),
         ("candidates", 2, 7.0),
         ("cells", 0, 1e19),
-        ("replays", 0, 0.0),
-        ("replays", 2, 1000.0),
-        ("replays", 0, 2001.0),
-        ("replays", 1, -1.0),
-        ("replays", 1, 1e9),
-        ("replay_lessons", 0, 2.0),
-        ("replay_lessons", 0, 0.5),
-        ("replay_lessons", 1, 0.0),
-        ("replay_lessons", 1, 1e7),
-        ("replay_codes", 0, 6.0),
-        ("replay_codes", 0, -1.0),
-        ("replay_codes", 1, 2048.0),
-        ("replay_leaves", 0, -1.0),
-        ("replay_leaves", 0, 1e6),
+        ("latest", 0, 0.0),
+        ("latest", 2, 1000.0),
+        ("latest", 0, 2001.0),
+        ("latest", 1, -1.0),
+        ("latest", 1, 1e9),
+        ("latest_lessons", 0, 2.0),
+        ("latest_lessons", 0, 0.5),
+        ("latest_lessons", 1, 0.0),
+        ("latest_lessons", 1, 1e7),
+        ("latest_codes", 0, 6.0),
+        ("latest_codes", 0, -1.0),
+        ("latest_codes", 1, 2048.0),
+        ("latest_leaves", 0, -1.0),
+        ("latest_leaves", 0, 1e6),
     ] {
         let mut back = new(Task::Two, 0.0);
         assert!(back.restore(&changed(name, at, value), 4, 6).is_err(), "{name} {at} {value}");

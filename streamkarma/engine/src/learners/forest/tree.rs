@@ -4,11 +4,12 @@
 //! sine, random tree, segments, bananas, drifting radial functions, LED, waveform, Friedman; seed 100, 10,000 events
 //! around a change where there is one, with and without 30 % missing). Most of them hardly matter.
 
-use super::codes::{CODES, Codes};
 use super::leaf::Leaf;
 use super::node::{NONE, Node};
-use super::shape::{Random, Shape};
+use super::shape::Shape;
 use super::split::{Split, fast_log, sides};
+use crate::chance::Random;
+use crate::learners::codes::{CODES, Codes};
 use crate::math::{exp, pow};
 
 /// The chance, at first, that what is below a new split is worth nothing; and by how much that chance goes back to

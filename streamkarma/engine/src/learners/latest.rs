@@ -1,22 +1,11 @@
-//! The latest events, from which new leaves learn once more.
-//!
-//! When a leaf is split, its histogram tells the labels on both sides, and nothing of what could split these in turn: the
-//! two new leaves would wait for events of their own. So they are taught those of the latest events that belong there,
-//! as often as the tree drew each of them. Events from before the tree began are left out, since it began anew where
-//! what they say was wrong.
-//!
-//! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) a forest alone makes 8.6 %
-//! fewer errors by this, in the geometric mean, and 14 % fewer in events 200 to 1,000 after a change; with 4,000 events
-//! 9.4 and 15 %, in a model file that is four times as large.
+//! The latest events with a label, as codes, for learners that go over them more than once.
 
 use std::collections::VecDeque;
 
-use super::codes::Codes;
 use crate::block::Gone;
+use crate::learners::codes::Codes;
 
-/// So many events are kept.
-pub const MOST: usize = 1000;
-/// None with more values than this: it would take long to copy, and much room.
+/// None with more values than this is kept: it would take long to copy, and much room.
 pub const WIDEST: usize = 64;
 
 /// An event that was learned.
@@ -37,20 +26,27 @@ pub struct Kept {
 }
 
 /// The latest events, the oldest first.
-#[derive(Clone, Debug, Default)]
-pub struct Replays {
+#[derive(Clone, Debug)]
+pub struct Latest {
+    /// So many are kept.
+    pub most: usize,
     pub events: VecDeque<Kept>,
     /// By coordinate, the last event before it was given up.
     gone_at: Vec<u64>,
 }
 
-impl Replays {
+impl Latest {
+    /// Room for so many events.
+    pub fn new(most: usize) -> Self {
+        Self { most, events: VecDeque::new(), gone_at: Vec::new() }
+    }
+
     /// Keep the event in hand, which is in no leaf so far; returns whether it is not too wide.
     pub fn keep(&mut self, codes: &Codes, label: f64, weight: f64, step: u64) -> bool {
         if codes.len() > WIDEST {
             return false;
         }
-        let is_full = self.events.len() >= MOST;
+        let is_full = self.events.len() >= self.most;
         let room = if is_full { self.events.pop_front() } else { None };
         let mut kept = Kept { label, weight, step, ..room.unwrap_or_default() };
         codes.copy(&mut kept.coordinates, &mut kept.codes);
@@ -74,6 +70,19 @@ impl Replays {
         }
     }
 
+    /// The events, without what was given up since.
+    pub fn whole(&self) -> impl Iterator<Item = Kept> {
+        self.events.iter().map(|event| {
+            let (coordinates, codes) = self.items(event).unzip();
+            Kept { coordinates, codes, ..event.clone() }
+        })
+    }
+
+    /// Have these events, of which nothing was given up.
+    pub fn refill(&mut self, events: Vec<Kept>) {
+        (self.events, self.gone_at) = (events.into(), Vec::new());
+    }
+
     /// Change what events have; of the coordinates that `place` does not know they have nothing.
     pub fn change(&mut self, place: impl Fn(u32, u16) -> Option<(u32, u16)>, label: impl Fn(f64) -> f64) {
         let mut events = std::mem::take(&mut self.events);
@@ -82,7 +91,7 @@ impl Replays {
             (event.coordinates, event.codes) = items.unzip();
             event.label = label(event.label);
         }
-        *self = Self { events, ..Self::default() };
+        *self = Self { events, ..Self::new(self.most) };
     }
 
     /// Bytes of all there is.

@@ -1,0 +1,52 @@
+"""Gradient-boosted trees that are refitted as the stream goes on."""
+
+from __future__ import annotations
+
+from streamkarma import _engine
+from streamkarma.core.learner import Learner
+
+#: Number of events that trees are fitted to at most, by default. With twice as many, or half as many, `auto`
+#: makes the same number of errors on 54 streams of 10,000 events, within .3 %.
+WINDOW = 4096
+
+
+class BoostedTrees(Learner):
+    """Gradient-boosted trees on the latest events, whose leaves learn every event until the next fit.
+
+    At each split, missing values go to the side where they fit better. See ``learners/boosted_trees`` in the
+    engine.
+
+    Parameters
+    ----------
+    regression
+        Whether labels are targets, else classes.
+    window
+        Maximum number of events that trees are fitted to, 1 to 1,048,576.
+    forget
+        Half-life in events, 1 or more; 0 for never.
+
+    Examples
+    --------
+    Classes that no line separates, from two numbers, each missing in a fifth of the events:
+
+    >>> import numpy as np
+    >>> from streamkarma.events.block import Block
+    >>> random = np.random.default_rng(0)
+    >>> X = random.uniform(-1, 1, (2000, 2))
+    >>> labels, there = np.sign(X.prod(axis=1)), random.random((2000, 2)) < 0.8
+    >>> sizes = 1 + there.sum(axis=1)
+    >>> starts = np.concatenate([[0], np.cumsum(sizes)])
+    >>> coordinates = np.concatenate([np.flatnonzero([True, *row]) for row in there]).astype(np.int32)
+    >>> values = np.concatenate([np.array([1.0, *x])[[True, *row]] for x, row in zip(X, there)])
+    >>> model = BoostedTrees()
+    >>> scores, _ = model.run(Block(starts, coordinates, coordinates, values), labels, np.ones(2000))
+    >>> complete = there.all(axis=1)
+    >>> float(np.mean(scores[complete, 0][-500:] * labels[complete][-500:] > 0)) > 0.95
+    True
+    """
+
+    def __init__(self, regression: bool = False, window: int = WINDOW, forget: float = 0.0) -> None:
+        self.regression, self.window, self.forget = regression, window, forget
+
+    def create(self) -> _engine.Learner:
+        return _engine.boosted_trees(self.regression, self.window, self.forget)

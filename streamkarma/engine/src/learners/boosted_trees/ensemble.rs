@@ -1,0 +1,175 @@
+//! The sum of trees, whose leaves learn.
+
+use super::fitting::Task;
+use crate::block::Gone;
+use crate::learners::codes::{Codes, MISSING};
+
+/// The coordinate of a node that is a leaf.
+pub const NONE: u32 = u32::MAX;
+/// That of the constant: it has no code in any event.
+const CONSTANT: u32 = 0;
+/// How much of a Newton step each tree takes.
+const RATE: f64 = 0.15;
+/// Curvature that every leaf has beside that of its events.
+pub const SHRINK: f64 = 1.0;
+/// What a leaf knows counts for no more curvature than this, so that it follows its events. With 100 there were as many
+/// errors on developers' streams, and 1.6 % fewer after a change; with 20, up to 3 % more on tables.
+const MEMORY: f64 = 500.0;
+
+/// A node of a tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// What it splits by, or [`NONE`].
+    pub coordinate: u32,
+    /// The highest code that goes left.
+    pub cut: u16,
+    /// Whether what is missing goes left.
+    pub missing_left: bool,
+    /// The left node below it; the right one is the next.
+    pub below: u32,
+}
+
+impl Node {
+    /// One with nothing below it.
+    pub const LEAF: Self = Self { coordinate: NONE, cut: 0, missing_left: false, below: 0 };
+
+    /// The node below that a code leads to.
+    pub fn next(&self, code: u16) -> usize {
+        // What is missing is above every cut. Bits, not ways to go: what will be missing nobody can foresee.
+        let is_left = (code <= self.cut) | ((code == MISSING) & self.missing_left);
+        self.below as usize + usize::from(!is_left)
+    }
+}
+
+/// Trees, and what they add to.
+#[derive(Clone, Debug)]
+pub struct Ensemble {
+    /// Scores before any tree, as many as there are.
+    pub base: Vec<f64>,
+    /// Of a regression: that of the targets.
+    pub deviation: f64,
+    /// Where each tree begins.
+    pub roots: Vec<u32>,
+    /// One tree after another, children after their parents.
+    pub nodes: Vec<Node>,
+    /// By node, as many as there are scores: the slopes of the events that ended here.
+    pub slopes: Vec<f64>,
+    /// And their curvatures.
+    pub curvatures: Vec<f64>,
+    /// And what the tree adds, which is a matter of both.
+    pub values: Vec<f64>,
+    /// Where the event in hand ends, tree by tree.
+    leaves: Vec<u32>,
+}
+
+impl Ensemble {
+    /// One that has no tree, and so many scores.
+    pub fn new(width: usize) -> Self {
+        Self::based_on(vec![0.0; width], 1.0)
+    }
+
+    /// One that has no tree.
+    pub fn based_on(base: Vec<f64>, deviation: f64) -> Self {
+        let (roots, nodes, leaves) = (Vec::new(), Vec::new(), Vec::new());
+        let (slopes, curvatures, values) = (Vec::new(), Vec::new(), Vec::new());
+        Self { base, deviation, roots, nodes, slopes, curvatures, values, leaves }
+    }
+
+    /// What it says of an event.
+    pub fn predict(&mut self, codes: &Codes, scores: &mut [f64]) {
+        scores.copy_from_slice(&self.base);
+        self.leaves.clear();
+        let width = scores.len();
+        for &root in &self.roots {
+            let mut at = root as usize;
+            while self.nodes[at].coordinate != NONE {
+                at = self.nodes[at].next(codes.of(self.nodes[at].coordinate));
+            }
+            self.leaves.push(at as u32);
+            scores.iter_mut().zip(&self.values[at * width..][..width]).for_each(|(to, value)| *to += value);
+        }
+    }
+
+    /// Let the leaves learn the event that was predicted last.
+    pub fn learn(&mut self, task: &Task, label: f64, weight: f64) {
+        let width = self.base.len();
+        let (mut scores, mut slopes, mut curvatures) =
+            (self.base.clone(), vec![0.0; width], vec![0.0; width]);
+        for leaf in self.leaves.drain(..) {
+            task.judge(&scores, label, weight, &mut slopes, &mut curvatures);
+            let own = leaf as usize * width..(leaf as usize + 1) * width;
+            scores.iter_mut().zip(&self.values[own.clone()]).for_each(|(score, value)| *score += value);
+            for (at, (slope, curvature)) in own.zip(slopes.iter().zip(&curvatures)) {
+                if self.curvatures[at] > MEMORY {
+                    self.slopes[at] *= MEMORY / self.curvatures[at];
+                    self.curvatures[at] = MEMORY;
+                }
+                self.slopes[at] += slope;
+                self.curvatures[at] += curvature;
+                self.values[at] = value(self.slopes[at], self.curvatures[at]);
+            }
+        }
+    }
+
+    /// Put in one more tree, with the sums of its nodes.
+    pub fn push(&mut self, nodes: &[Node], slopes: &[f64], curvatures: &[f64]) {
+        let first = self.nodes.len() as u32;
+        self.roots.push(first);
+        self.nodes.extend(nodes.iter().map(|node| Node { below: node.below + first, ..*node }));
+        self.slopes.extend(slopes);
+        self.curvatures.extend(curvatures);
+        self.evaluate();
+    }
+
+    /// Find values of nodes that have none yet.
+    pub fn evaluate(&mut self) {
+        let new = self.values.len();
+        let sums = self.slopes[new..].iter().zip(&self.curvatures[new..]);
+        self.values.extend(sums.map(|(&slope, &curvature)| value(slope, curvature)));
+    }
+
+    /// At splits by what was given up, go where what is missing goes.
+    pub fn forget(&mut self, gone: &Gone) {
+        for node in &mut self.nodes {
+            if gone.coordinates.binary_search(&node.coordinate).is_ok() {
+                node.coordinate = CONSTANT;
+            }
+        }
+    }
+
+    /// Go to so many classes; new ones begin where the rarest is.
+    pub fn widen(&mut self, classes: usize) {
+        let width = self.base.len();
+        let wider = |numbers: &[f64], is_signed: bool, rest: f64| -> Vec<f64> {
+            let rows = numbers.chunks_exact(width).map(|row| match *row {
+                [number] if is_signed => vec![-0.5 * number, 0.5 * number],
+                [number] => vec![number; 2],
+                _ => row.to_vec(),
+            });
+            let longer = |mut row: Vec<f64>| {
+                row.resize(classes, rest);
+                row
+            };
+            rows.flat_map(longer).collect()
+        };
+        let halves = wider(&self.base, true, f64::INFINITY);
+        let lowest = halves.iter().copied().fold(f64::INFINITY, f64::min);
+        self.base = halves.into_iter().map(|score| if score.is_finite() { score } else { lowest }).collect();
+        self.slopes = wider(&self.slopes, true, 0.0);
+        self.curvatures = wider(&self.curvatures, false, 0.0);
+        self.values.clear();
+        self.leaves.clear();
+        self.evaluate();
+    }
+
+    /// Bytes of all there is.
+    pub fn bytes(&self) -> usize {
+        let numbers = self.slopes.len() + self.curvatures.len() + self.values.len();
+        8 * numbers + size_of_val(&self.nodes[..])
+    }
+}
+
+/// What a tree adds where the sums of slopes and of curvatures are these.
+pub fn value(slope: f64, curvature: f64) -> f64 {
+    -RATE * slope / (curvature + SHRINK)
+}

@@ -1,0 +1,38 @@
+//! What attributes contribute to the scores: by how much these change where a path splits by them.
+//!
+//! A node says what a leaf with the sums of all leaves below it would. What the roots say is left to the constant.
+
+use super::BoostedTrees;
+use super::ensemble::{NONE, value};
+use crate::explaining::Explanation;
+
+impl BoostedTrees {
+    /// Explain the event that was predicted last.
+    pub(super) fn explain_paths(&self, into: &mut Explanation) {
+        let (ensemble, width) = (&self.ensemble, self.slopes.len());
+        let (mut slopes, mut curvatures) = (ensemble.slopes.clone(), ensemble.curvatures.clone());
+        // Children come after their parents.
+        for (at, node) in ensemble.nodes.iter().enumerate().rev().filter(|(_, node)| node.coordinate != NONE)
+        {
+            for sums in [&mut slopes, &mut curvatures] {
+                for k in 0..width {
+                    sums[at * width + k] = (node.below as usize..=node.below as usize + 1)
+                        .map(|child| sums[child * width + k])
+                        .sum();
+                }
+            }
+        }
+        let said = |node: usize, k: usize| value(slopes[node * width + k], curvatures[node * width + k]);
+        for &root in &ensemble.roots {
+            let mut at = root as usize;
+            while ensemble.nodes[at].coordinate != NONE {
+                let coordinate = ensemble.nodes[at].coordinate;
+                let next = ensemble.nodes[at].next(self.codes.of(coordinate));
+                for k in 0..width {
+                    into.add(self.codes.owner(coordinate), k, said(next, k) - said(at, k));
+                }
+                at = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What trees of merged models are fitted to, and what they say under other names, classes and units.
+
+use super::tests::new;
+use super::*;
+use crate::change::DROPPED;
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
+use crate::merging::checks::{assert_same, merged};
+
+fn taught(base: &BoostedTrees, task: Task, seed: u64, events: usize) -> BoostedTrees {
+    let mut model = base.clone();
+    teach(&mut model, task, seed, events);
+    model
+}
+
+#[test]
+fn trees_are_fitted_to_the_latest_events_of_all() {
+    for task in TASKS {
+        let base = taught(&new(task, 0.0), task, 1, 200);
+        let parts = [2, 3].map(|seed| taught(&base, task, seed, 250));
+        let mut all = merged(&base, &parts.each_ref());
+        assert_eq!((all.steps, all.latest.events.len()), (700, 700));
+        let mut labels: Vec<f64> = all.latest.events.iter().map(|event| event.label).collect();
+        let mut each: Vec<f64> = base.latest.events.iter().map(|event| event.label).collect();
+        parts
+            .iter()
+            .for_each(|part| each.extend(part.latest.events.iter().skip(200).map(|event| event.label)));
+        labels.sort_by(f64::total_cmp);
+        each.sort_by(f64::total_cmp);
+        assert!(labels == each && !all.ensemble.roots.is_empty());
+        let mut back = base.clone();
+        back.restore(&all.state(), 4, 6).unwrap();
+        assert_eq!(back.state(), all.state());
+        teach(&mut all, task, 4, 300);
+    }
+}
+
+#[test]
+fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
+    let task = Task::Two;
+    let base = taught(&new(task, 0.0), task, 1, 100);
+    let [one, two, three] =
+        [(2, 300), (3, 200), (4, 400)].map(|(seed, events)| taught(&base, task, seed, events));
+    let all = merged(&base, &[&one, &two, &three]);
+    assert_same(&merged(&base, &[&three, &one, &two]), &all, 0.0);
+    assert_same(&merged(&base, &[&merged(&base, &[&one, &two]), &three]), &all, 0.0);
+    // One that has learned nothing brings nothing, and one alone is as it was.
+    assert_same(&merged(&base, &[&one, &base]), &one, 0.0);
+}
+
+#[test]
+fn under_other_names_classes_and_units_they_say_and_learn_the_same() {
+    for task in [Task::Two, Task::Many(3), Task::Regression] {
+        let mut before = taught(&new(task, 0.0), task, 5, 600);
+        let mut after = before.clone();
+        let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+        (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
+        (change.attribute_count, change.coordinate_count) = (6, 9);
+        if task == Task::Regression {
+            change.target = (-3.0, 4.0);
+        }
+        after.carry(&change).unwrap();
+        let places: &[usize] = match task {
+            Task::Two => &[1, 0],
+            Task::Many(_) => &[2, 0, 1],
+            Task::Regression => &[],
+        };
+        if !places.is_empty() {
+            after.relabel(places).unwrap();
+        }
+        let (mut numbers, width) = (Numbers::new(6), before.classes());
+        let (mut one, mut two) = (vec![0.0; width], vec![0.0; width]);
+        for _ in 0..150 {
+            let mut sample = Sample::new(&mut numbers);
+            let label = sample.label(task);
+            before.step(sample.event(), Lesson::of(label), &mut one);
+            sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
+            sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+            let other = match task {
+                Task::Two => -label,
+                Task::Many(_) => places[label as usize] as f64,
+                Task::Regression => (label + 3.0) / 4.0,
+            };
+            after.step(sample.event(), Lesson::of(other), &mut two);
+            let same = match task {
+                Task::Two => (one[0] + two[0]).abs() < 1e-9,
+                Task::Many(_) => {
+                    places.iter().zip(&one).all(|(&place, score)| (two[place] - score).abs() < 1e-9)
+                }
+                Task::Regression => (4.0 * two[0] - 3.0 - one[0]).abs() < 1e-9,
+            };
+            assert!(same, "{task:?} {one:?} {two:?}");
+        }
+    }
+}
+
+#[test]
+fn in_other_units_of_values_they_say_nearly_the_same() {
+    let model = taught(&new(Task::Two, 0.0), Task::Two, 7, 800);
+    let mut moved = model.clone();
+    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (change.shift[1], change.stretch[1]) = (0.2, 1.5);
+    moved.carry(&change).unwrap();
+    let (mut numbers, mut far) = (Numbers::new(8), 0);
+    for _ in 0..400 {
+        let mut sample = Sample::new(&mut numbers);
+        let (mut one, mut two) = ([0.0], [0.0]);
+        model.clone().step(sample.event(), Lesson::NONE, &mut one);
+        sample.values[1] = (sample.values[1] - 0.2) / 1.5;
+        moved.step(sample.event(), Lesson::NONE, &mut two);
+        far += usize::from((one[0] - two[0]).abs() > 0.3);
+    }
+    assert!(far < 20, "{far}");
+}
+
+#[test]
+fn what_has_no_place_any_more_is_missing() {
+    let mut model = taught(&new(Task::Two, 0.0), Task::Two, 9, 500);
+    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
+    model.carry(&change).unwrap();
+    assert!(model.latest.events.iter().all(|event| !event.coordinates.contains(&2)));
+    assert!(model.ensemble.nodes.iter().all(|node| node.coordinate != 2));
+    teach(&mut model, Task::Two, 10, 300);
+}

@@ -1,0 +1,285 @@
+//! Gradient-boosted trees that are fitted to the latest events, and whose leaves learn the events after those.
+//!
+//! Trees are fitted as in [F] and [C], by Newton steps on histograms, with shrinkage and on samples of the events [S]:
+//! [`fitting`], [`growing`]. Each is a forest of its own until the next fit, after half as many events again as there
+//! were; of those the leaves learn meanwhile: each adds the slope of its loss, where the trees before it leave the score,
+//! to the sums of the leaf that it falls into, and what the leaf says is the Newton step by its sums as before. So the
+//! last event tells as much as the first, and only where trees split is a matter of the past.
+//!
+//! Where the errors begin to grow, see [`crate::adwin`], what is from before the change is dropped, and trees are fitted
+//! to what is left. One who is hardly asked, as where a mixture has no use for it, is fitted less often.
+//!
+//! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) such trees alone make 9 %
+//! fewer errors, in the geometric mean, than with leaves that learn nothing between fits, and 3 % fewer on 495 targets
+//! of R's tables (400 to 4,000 events).
+//!
+//! - [C] Chen, Guestrin: XGBoost: A Scalable Tree Boosting System, KDD 2016.
+//! - [F] Friedman: Greedy Function Approximation: A Gradient Boosting Machine, Annals of Statistics 2001.
+//! - [S] Friedman: Stochastic Gradient Boosting, Computational Statistics & Data Analysis 2002.
+
+mod carrying;
+mod columns;
+mod ensemble;
+mod explaining;
+mod fitting;
+mod growing;
+mod merging;
+#[cfg(test)]
+mod merging_tests;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use self::ensemble::Ensemble;
+use self::fitting::Task;
+use crate::adwin::Adwin;
+use crate::block::{Event, Gone};
+use crate::change::Change;
+use crate::explaining::Explanation;
+use crate::learner::{Fact, Learner, Lesson};
+use crate::learners::codes::Codes;
+use crate::learners::latest::Latest;
+use crate::loss::Loss;
+use crate::state::{Refused, State, ensure};
+
+/// How it learns; the same for its whole life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Whether labels are targets.
+    pub regression: bool,
+    /// How many of the latest events trees are fitted to, at most.
+    pub window: usize,
+    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    pub half_life: f64,
+}
+
+/// The largest window.
+const MOST_EVENTS: usize = 1 << 20;
+/// Lessons count no more than this.
+const LARGEST_WEIGHT: f64 = 1e6;
+/// Targets are cut at this, so that their squares stay finite.
+const LARGEST_TARGET: f64 = 1e12;
+/// The chance of an alarm where nothing changes, as the neighbours have it.
+const DELTA: f64 = 1e-4;
+/// Events until the first fit, and at least from one to the next.
+const FIRST: u64 = 32;
+const SHORTEST: u64 = 8;
+/// The next fit is due when there are so many times as many events. On the streams above and the tables, 4 and 3 %
+/// more errors come with 2.
+const GROWTH: f64 = 1.5;
+/// And when there are so many times as many, if it was asked about fewer than half of the events since the last.
+const GROWTH_UNASKED: f64 = 4.0;
+/// Where there is forgetting, events older than so many half-lives are dropped.
+const HALF_LIVES: f64 = 8.0;
+
+/// The learner.
+#[derive(Clone, Debug)]
+pub struct BoostedTrees {
+    settings: Settings,
+    steps: u64,
+    /// The last event of an older world; 0 if there is none.
+    begun: u64,
+    /// When trees were fitted, and when they will be next.
+    fitted: u64,
+    due: u64,
+    /// About how many events since the last fit it was asked.
+    asked: u64,
+    codes: Codes,
+    latest: Latest,
+    ensemble: Ensemble,
+    /// Its errors.
+    errors: Adwin,
+    slopes: Vec<f64>,
+}
+
+impl BoostedTrees {
+    /// A learner that knows nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the window is too short or too long.
+    pub fn new(settings: Settings) -> Result<Self, Refused> {
+        let Settings { window, half_life, .. } = settings;
+        ensure((1..=MOST_EVENTS).contains(&window), &format!("the window has 1 to {MOST_EVENTS} events"))?;
+        let lasting = if half_life > 0.0 { HALF_LIVES * half_life } else { f64::INFINITY };
+        Ok(Self {
+            settings,
+            steps: 0,
+            begun: 0,
+            fitted: 0,
+            due: FIRST,
+            asked: 0,
+            codes: Codes::new(),
+            latest: Latest::new(window.min(lasting as usize)),
+            ensemble: Ensemble::new(1),
+            errors: Adwin::new(DELTA),
+            slopes: vec![0.0],
+        })
+    }
+
+    fn predict(&mut self, event: &Event, lesson: &Lesson, scores: &mut [f64]) {
+        self.codes.read(event);
+        if lesson.wants_scores {
+            self.ensemble.predict(&self.codes, scores);
+        } else {
+            scores.fill(f64::NAN);
+        }
+    }
+
+    /// Suffer the loss of a label, if there is one, and learn the event that was predicted last.
+    fn learn(&mut self, lesson: &Lesson, scores: &[f64]) -> f64 {
+        if !lesson.is_labelled() {
+            return f64::NAN;
+        }
+        let suffered = self.loss().judge(scores, lesson.label, &mut self.slopes);
+        if lesson.is_learned() {
+            self.steps += 1;
+            let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
+            self.latest.keep(&self.codes, label, weight, self.steps);
+            if !scores[0].is_nan() {
+                self.asked += 1;
+                self.watch(label, scores);
+                self.ensemble.learn(&self.task(), label, weight);
+            }
+            if self.steps >= self.due {
+                self.fit();
+            }
+        }
+        suffered
+    }
+
+    /// Take in the error of the event that was kept last, and drop what is from before a change.
+    fn watch(&mut self, label: f64, scores: &[f64]) {
+        let error = if self.settings.regression {
+            let away = (label - scores[0]).abs();
+            away / (away + self.ensemble.deviation)
+        } else {
+            // The slope of the log loss is what was missing to a probability of 1.
+            self.slopes[if self.slopes.len() > 1 { label as usize } else { 0 }].abs()
+        };
+        let error = error.clamp(0.0, 1.0);
+        if let Some(drift) = self.errors.update(1, error, error * error)
+            && drift.after > drift.before
+        {
+            self.begun = self.steps.saturating_sub(drift.length);
+            self.latest.events.retain(|event| event.step > self.begun);
+            self.due = self.steps;
+        }
+    }
+
+    fn fit(&mut self) {
+        if !self.latest.events.is_empty() {
+            self.ensemble = self.task().fit(&self.latest, &mut self.codes);
+        }
+        let is_asked = 2 * self.asked >= self.steps - self.fitted;
+        let growth = if is_asked { GROWTH } else { GROWTH_UNASKED };
+        let mut pause = (growth - 1.0) * (self.steps - self.begun) as f64;
+        if self.settings.half_life > 0.0 {
+            pause = pause.min(self.settings.half_life);
+        }
+        (self.fitted, self.asked) = (self.steps, 0);
+        self.due = self.steps + (pause as u64).max(SHORTEST);
+    }
+
+    fn task(&self) -> Task {
+        let Settings { regression, half_life, .. } = self.settings;
+        Task { regression, width: self.slopes.len(), half_life, step: self.steps }
+    }
+
+    fn loss(&self) -> Loss {
+        if self.settings.regression { Loss::Squared } else { Loss::Logistic }
+    }
+
+    /// The number of a class, or a target.
+    fn label(&self, lesson: &Lesson) -> f64 {
+        if self.settings.regression {
+            lesson.label.clamp(-LARGEST_TARGET, LARGEST_TARGET)
+        } else if self.slopes.len() == 1 {
+            f64::from(u8::from(lesson.label > 0.0))
+        } else {
+            lesson.label
+        }
+    }
+}
+
+impl Learner for BoostedTrees {
+    fn classes(&self) -> usize {
+        self.slopes.len()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn learns_unasked(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if lesson.is_learned() {
+            self.codes.meet(&event);
+        }
+        self.predict(&event, &lesson, scores);
+        self.learn(&lesson, scores)
+    }
+
+    fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
+        if !lesson.is_learned() || self.codes.meet(&event) {
+            return self.step(event, lesson, scores);
+        }
+        self.learn(&lesson, scores)
+    }
+
+    fn explain(&mut self, _event: Event, into: &mut Explanation) {
+        self.explain_paths(into);
+    }
+
+    fn forget(&mut self, gone: &Gone) {
+        self.ensemble.forget(gone);
+        self.latest.forget(gone, self.steps);
+        self.codes.forget(gone);
+    }
+
+    fn widen(&mut self, classes: usize) {
+        let classes = classes.max(self.classes()).max(2);
+        self.ensemble.widen(classes);
+        self.slopes.resize(classes, 0.0);
+    }
+
+    fn restart(&mut self, steps: u64) {
+        if let Ok(fresh) = Self::new(self.settings) {
+            *self = Self { steps, begun: steps, fitted: steps, due: steps + FIRST, ..fresh };
+        }
+    }
+
+    fn summary(&self) -> Vec<(&'static str, Fact)> {
+        let bytes = self.codes.bytes() + self.latest.bytes() + self.ensemble.bytes();
+        vec![
+            ("nodes", Fact::Count(self.ensemble.nodes.len() as u64)),
+            ("window", Fact::Count(self.latest.events.len() as u64)),
+            ("bytes", Fact::Count(bytes as u64)),
+        ]
+    }
+
+    fn state(&self) -> State {
+        self.to_state()
+    }
+
+    fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
+        *self = self.restored(state, attributes, coordinates)?;
+        Ok(())
+    }
+
+    fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
+        self.renumber(places)
+    }
+
+    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+        self.carry_over(change);
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
+        self.merge_parts(parts)
+    }
+}

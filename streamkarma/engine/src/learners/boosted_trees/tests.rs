@@ -1,0 +1,298 @@
+//! What boosted trees learn, sums of leaves and splits against plain ones, states, and what must break nothing.
+
+use super::columns::{Column, columns_of};
+use super::ensemble::NONE;
+use super::growing::{Ground, Sums};
+use super::*;
+use crate::chance::Random;
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
+use crate::state::Array;
+
+const WINDOW: usize = 800;
+
+pub(super) fn trees(regression: bool, half_life: f64) -> BoostedTrees {
+    BoostedTrees::new(Settings { regression, window: WINDOW, half_life }).unwrap()
+}
+
+pub(super) fn new(task: Task, half_life: f64) -> BoostedTrees {
+    let mut model = trees(task == Task::Regression, half_life);
+    if let Task::Many(classes) = task {
+        model.widen(classes);
+    }
+    model
+}
+
+#[test]
+fn they_learn_boxes_categories_and_absence() {
+    for (task, most) in
+        [(Task::Two, 0.12), (Task::Many(3), 0.1), (Task::Many(20), 1.1), (Task::Regression, 2.0)]
+    {
+        let mut model = new(task, 0.0);
+        let loss = teach(&mut model, task, 1, 4000);
+        assert!(loss < most, "{task:?}: {loss}");
+    }
+}
+
+#[test]
+fn they_follow_a_change() {
+    let mut model = new(Task::Two, 0.0);
+    teach(&mut model, Task::Two, 2, 4000);
+    let (mut numbers, mut score, mut wrong) = (Numbers::new(3), [0.0], 0);
+    for t in 0..1000 {
+        let sample = Sample::new(&mut numbers);
+        let label = -sample.label(Task::Two);
+        model.step(sample.event(), Lesson::of(label), &mut score);
+        wrong += usize::from(t >= 500 && score[0] * label <= 0.0);
+    }
+    assert!(wrong < 60 && model.begun > 3900, "{wrong} {}", model.begun);
+    // What is from before it is gone.
+    assert!(model.latest.events.iter().all(|event| event.step > model.begun));
+}
+
+#[test]
+fn leaves_of_the_first_tree_have_the_slopes_of_all_events_of_the_fit_and_since() {
+    for task in [Task::Two, Task::Many(3), Task::Regression] {
+        let mut model = new(task, 0.0);
+        teach(&mut model, task, 4, 700);
+        let (task, fitted) = (model.task(), model.fitted);
+        assert!(model.steps > fitted + 50 && model.latest.events.len() == model.steps as usize);
+        let mut sums = vec![0.0; model.ensemble.slopes.len()];
+        let (mut slopes, mut curvatures) = (vec![0.0; task.width], vec![0.0; task.width]);
+        for event in &model.latest.events {
+            model.codes.recall(model.latest.items(event));
+            let mut at = 0;
+            while model.ensemble.nodes[at].coordinate != NONE {
+                let node = &model.ensemble.nodes[at];
+                at = node.next(model.codes.of(node.coordinate));
+            }
+            task.judge(&model.ensemble.base, event.label, 1.0, &mut slopes, &mut curvatures);
+            (0..task.width).for_each(|k| sums[at * task.width + k] += slopes[k]);
+        }
+        let first = model.ensemble.roots[1] as usize * task.width;
+        for (sum, slope) in sums[..first].iter().zip(&model.ensemble.slopes) {
+            assert!((sum - slope).abs() < 1e-9 * (1.0 + sum.abs()), "{sum} {slope}");
+        }
+    }
+}
+
+#[test]
+fn the_first_split_is_that_of_a_plain_search() {
+    let mut model = new(Task::Two, 0.0);
+    teach(&mut model, Task::Two, 5, 300);
+    let columns = columns_of(&model.latest, &mut model.codes);
+    let mut random = Random::new(0, 9);
+    let mut unit = || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+    for _ in 0..30 {
+        let number = |_| Sums { slope: unit() - 0.5, curvature: 0.1 };
+        let each: Vec<Sums> = (0..300).map(number).collect();
+        let worth = |events: &[usize]| {
+            let slope: f64 = events.iter().map(|&event| each[event].slope).sum();
+            slope * slope / (0.1 * events.len() as f64 + 1.0)
+        };
+        let gain = |column: &Column, bin: u8, missing_left: bool| {
+            let is_left = |event: &usize| {
+                let own = column.bins[*event];
+                if usize::from(own) == column.cuts.len() { missing_left } else { own <= bin }
+            };
+            let (left, right): (Vec<usize>, Vec<usize>) = (0..300).partition(is_left);
+            if left.len().min(right.len()) < 10 { 0.0 } else { worth(&left) + worth(&right) }
+        };
+        let best = columns.iter().flat_map(|column| {
+            let gain = &gain;
+            (0..column.cuts.len() as u8)
+                .flat_map(move |bin| [gain(column, bin, false), gain(column, bin, true)])
+        });
+        let most = best.fold(0.0, f64::max);
+        let tried = (0..columns.len()).collect();
+        let grown = Ground { columns: &columns, tried, each: &each }.grow((0..300).collect());
+        let root = grown.nodes[0];
+        let column = columns.iter().find(|column| column.coordinate == root.coordinate).unwrap();
+        let bin = column.cuts.iter().position(|&cut| cut == root.cut).unwrap();
+        assert!((gain(column, bin as u8, root.missing_left) - most).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
+    for task in TASKS {
+        for half_life in [0.0, 60.0] {
+            let mut model = new(task, half_life);
+            teach(&mut model, task, 5, 900);
+            let mut back = trees(task == Task::Regression, half_life);
+            back.restore(&model.state(), 4, 6).unwrap();
+            assert_eq!(back.state(), model.state());
+            let (mut one, mut two) = (vec![0.0; model.classes()], vec![0.0; model.classes()]);
+            let mut numbers = Numbers::new(6);
+            for _ in 0..200 {
+                let sample = Sample::new(&mut numbers);
+                let lesson = Lesson::of(sample.label(task));
+                let mut new = Sample::new(&mut numbers);
+                new.put(1 << 30, 1 << 30, 1.0);
+                back.step(new.event(), Lesson { weight: 0.0, ..lesson }, &mut two);
+                back.step(sample.event(), Lesson::NONE, &mut two);
+                back.learn_predicted(sample.event(), lesson, &mut two);
+                model.step(sample.event(), lesson, &mut one);
+                assert_eq!(one, two);
+            }
+            assert_eq!(back.state(), model.state());
+            let wrong = trees(task != Task::Regression, half_life).restore(&model.state(), 4, 6);
+            assert!(wrong.is_err() && back.restore(&model.state(), 4, 5).is_err());
+            assert!(back.restore(&model.state(), 3, 6).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_split_by_what_was_given_up_goes_where_what_is_missing_goes() {
+    let mut model = new(Task::Two, 0.0);
+    teach(&mut model, Task::Two, 7, 1000);
+    let score = |model: &mut BoostedTrees, values: &[(u32, f64)]| {
+        let places: Vec<u32> = [0, 1].into_iter().chain(values.iter().map(|(place, _)| *place)).collect();
+        let values: Vec<f64> = [1.0, 0.3].into_iter().chain(values.iter().map(|(_, value)| *value)).collect();
+        let mut score = [0.0];
+        let event = Event { attributes: &places, coordinates: &places, values: &values };
+        model.step(event, Lesson::NONE, &mut score);
+        score[0]
+    };
+    let (with, without) = (score(&mut model, &[(2, 1.0)]), score(&mut model, &[]));
+    assert_ne!(with, without);
+    model.forget(&Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() });
+    assert_eq!(score(&mut model, &[(2, 1.0)]), without);
+    // The coordinate comes back, as another, of which earlier events have nothing.
+    let mut back = new(Task::Two, 0.0);
+    back.restore(&model.state(), 4, 6).unwrap();
+    assert_eq!(teach(&mut back, Task::Two, 8, 600), teach(&mut model, Task::Two, 8, 600));
+    assert_eq!(back.state(), model.state());
+}
+
+#[test]
+fn more_classes_keep_what_was_learned() {
+    let mut model = new(Task::Two, 0.0);
+    teach(&mut model, Task::Two, 9, 1000);
+    let sample = Sample::new(&mut Numbers::new(10));
+    let (mut one, mut three) = ([0.0], [0.0; 3]);
+    model.step(sample.event(), Lesson::NONE, &mut one);
+    model.widen(3);
+    model.step(sample.event(), Lesson::NONE, &mut three);
+    assert!((three[1] - three[0] - one[0]).abs() < 1e-9);
+    model.widen(6000);
+    teach(&mut model, Task::Many(6000), 11, 700);
+}
+
+#[test]
+fn who_is_not_asked_keeps_all_events_and_is_fitted_less_often() {
+    let fits = |wants_scores: bool| {
+        let (mut model, mut numbers, mut fits) = (new(Task::Two, 0.0), Numbers::new(12), 0);
+        for _ in 0..1000 {
+            let (sample, before) = (Sample::new(&mut numbers), model.fitted);
+            let lesson = Lesson { wants_scores, ..Lesson::of(sample.label(Task::Two)) };
+            model.step(sample.event(), lesson, &mut [0.0]);
+            fits += u32::from(model.fitted > before);
+        }
+        assert_eq!(model.latest.events.len(), WINDOW);
+        fits
+    };
+    let (asked, unasked) = (fits(true), fits(false));
+    assert!(asked > 8 && unasked < 5, "{asked} {unasked}");
+}
+
+#[test]
+fn what_attributes_contribute_adds_up() {
+    for task in [Task::Two, Task::Many(3), Task::Regression] {
+        let mut model = new(task, 0.0);
+        teach(&mut model, task, 13, 1000);
+        let sample = Sample::new(&mut Numbers::new(14));
+        let explanation = Explanation::of(&mut model, sample.event(), &[], 0);
+        let nothing = Event { attributes: &[0], coordinates: &[0], values: &[1.0] };
+        let empty = Explanation::of(&mut model, nothing, &[], 0);
+        assert!(explanation.parts().any(|(_, parts)| parts[0].abs() > 0.1));
+        // With nothing observed, all is said by the constant.
+        assert!(empty.parts().next().is_none() && empty.constants() == empty.scores);
+        let sum: f64 = explanation.parts().map(|(_, parts)| parts[0]).sum();
+        let all = sum + explanation.constants()[0] - explanation.scores[0];
+        assert!(all.abs() < 1e-9, "{all}");
+    }
+}
+
+#[test]
+fn hostile_numbers_break_nothing() {
+    for task in TASKS {
+        let mut model = new(task, 40.0);
+        let mut scores = vec![0.0; model.classes()];
+        for (t, huge) in [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0].iter().cycle().take(1500).enumerate() {
+            let label = match task {
+                Task::Two => huge.signum(),
+                Task::Many(classes) => (t % classes) as f64,
+                Task::Regression => huge.clamp(-1e100, 1e100),
+            };
+            let values = [1.0, *huge, -huge];
+            let event = Event { attributes: &[0, 1, 2], coordinates: &[0, 1, 2], values: &values };
+            let weight = if t % 7 == 0 { 1e300 } else { 1e-300 };
+            model.step(event, Lesson { weight, ..Lesson::of(label) }, &mut scores);
+            assert!(scores.iter().all(|score| score.is_finite()), "{task:?} {t} {scores:?}");
+        }
+        let mut back = trees(task == Task::Regression, 40.0);
+        back.restore(&model.state(), 4, 6).unwrap();
+        assert_eq!(back.state(), model.state());
+    }
+}
+
+#[test]
+fn broken_states_are_refused() {
+    let mut model = new(Task::Two, 0.0);
+    teach(&mut model, Task::Two, 15, 500);
+    let state = model.state();
+    let changed = |name: &str, at: usize, value: f64| {
+        let mut broken = state.clone();
+        match broken.0.get_mut(name).unwrap() {
+            Array::F64(values, _) => values[at] = value,
+            Array::I64(values, _) => values[at] = value as i64,
+            Array::I32(values, _) => values[at] = value as i32,
+            _ => {}
+        }
+        broken
+    };
+    for (name, at, value) in [
+        ("clock", 0, -1.0),
+        ("clock", 1, 501.0),
+        ("clock", 2, 501.0),
+        ("clock", 3, 500.0),
+        ("clock", 4, -1.0),
+        ("clock", 5, 0.0),
+        ("clock", 5, 2.0),
+        ("owners", 1, 4.0),
+        ("owners", 1, -2.0),
+        ("latest", 0, 0.0),
+        ("latest", 1, 65.0),
+        ("latest", 1, 0.0),
+        ("latest_lessons", 0, 2.0),
+        ("latest_lessons", 0, 0.5),
+        ("latest_lessons", 1, 0.0),
+        ("latest_codes", 0, 6.0),
+        ("latest_codes", 1, 2048.0),
+        ("base", 0, f64::NAN),
+        ("deviation", 0, 0.0),
+        ("roots", 0, 1.0),
+        ("roots", 1, 0.0),
+        ("roots", 1, -1.0),
+        ("splits", 0, 6.0),
+        ("splits", 0, -2.0),
+        ("splits", 0, -1.0),
+        ("splits", 1, 65535.0),
+        ("splits", 2, 2.0),
+        ("splits", 3, 0.0),
+        ("splits", 3, 1e9),
+        ("slopes", 0, f64::INFINITY),
+        ("curvatures", 0, -1.0),
+        ("boosting_errors.all", 0, -1.0),
+    ] {
+        let broken = changed(name, at, value);
+        assert!(new(Task::Two, 0.0).restore(&broken, 4, 6).is_err(), "{name} {at} {value}");
+    }
+    for name in state.0.keys() {
+        let mut broken = state.clone();
+        broken.0.remove(name);
+        assert!(new(Task::Two, 0.0).restore(&broken, 4, 6).is_err(), "{name}");
+    }
+    assert!(BoostedTrees::new(Settings { regression: false, window: 0, half_life: 0.0 }).is_err());
+}

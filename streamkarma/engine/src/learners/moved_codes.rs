@@ -1,0 +1,76 @@
+//! Codes of events in the units of a merged model.
+
+use super::codes::Codes;
+use crate::block::Gone;
+use crate::change::{Change, DROPPED};
+
+/// The attribute of a coordinate that belongs to none.
+const NOBODY: u32 = u32::MAX;
+
+/// Codes, and where the values of each end: many are asked for.
+pub struct MovedCodes<'a> {
+    codes: &'a Codes,
+    ends: Vec<f64>,
+    change: &'a Change,
+}
+
+impl<'a> MovedCodes<'a> {
+    /// Of codes from before a change.
+    pub fn new(codes: &'a Codes, change: &'a Change) -> Self {
+        Self { codes, ends: codes.ends(), change }
+    }
+
+    /// How values of a coordinate are reckoned in new units; None where they stay.
+    pub fn scaling(&self, coordinate: u32) -> Option<impl Fn(f64) -> f64 + use<>> {
+        let at = coordinate as usize;
+        let (&shift, &stretch) = (self.change.shift.get(at)?, self.change.stretch.get(at)?);
+        ((shift, stretch) != (0.0, 1.0)).then_some(move |value: f64| (value - shift) / stretch)
+    }
+
+    /// Where values with codes up to this one end, as the highest code in other units: values were `scaled`.
+    pub fn moved(&self, highest: u16, scaled: impl Fn(f64) -> f64) -> u16 {
+        self.codes.highest_up_to(scaled(self.ends[usize::from(highest)]))
+    }
+
+    /// A coordinate and its code as they are from now on; None if there is no place for it.
+    pub fn item(&self, coordinate: u32, code: u16) -> Option<(u32, u16)> {
+        self.change.attribute(self.codes.owner(coordinate))?;
+        let moved = self.scaling(coordinate).map_or(code, |scaled| self.moved(code, scaled));
+        Some((self.change.coordinate(coordinate)?, moved))
+    }
+
+    /// To which attributes coordinates belong from now on.
+    pub fn owners(&self) -> Vec<u32> {
+        let mut owners = Vec::new();
+        for (old, &owner) in self.codes.owners().iter().enumerate() {
+            let (new, owner) = (self.change.coordinate(old as u32), self.change.attribute(owner as u32));
+            if let (Some(new), Some(owner)) = (new, owner) {
+                owners.resize(owners.len().max(new as usize + 1), NOBODY);
+                owners[new as usize] = owner;
+            }
+        }
+        owners
+    }
+}
+
+/// What the merged model has no place for, and coordinates that are turned round.
+pub fn gone_by(change: &Change) -> Gone {
+    let dropped = |indices: &[u32]| {
+        (0..).zip(indices).filter(|(_, new)| **new == DROPPED).map(|(old, _)| old).collect()
+    };
+    let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
+    let mut coordinates: Vec<u32> = dropped(&change.coordinates);
+    coordinates.extend(turned);
+    coordinates.sort_unstable();
+    Gone { before: 0, attributes: dropped(&change.attributes), coordinates }
+}
+
+/// To which attributes coordinates belong in any of several models.
+pub fn owners_of<'a>(models: impl Iterator<Item = &'a Codes>) -> Vec<u32> {
+    let mut owners = Vec::new();
+    for owner_of in models.map(Codes::owners) {
+        owners.resize(owners.len().max(owner_of.len()), NOBODY);
+        owners.iter_mut().zip(owner_of).for_each(|(own, owner)| *own = (*own).min(owner as u32));
+    }
+    owners
+}
