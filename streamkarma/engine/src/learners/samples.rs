@@ -3,6 +3,7 @@
 use crate::block::Event;
 use crate::chance::Random;
 use crate::learner::{Learner, Lesson};
+use crate::state::{Array, State};
 
 /// Numbers from 0 to 1, the same each time.
 pub struct Numbers(Random);
@@ -97,4 +98,41 @@ pub fn teach<L: Learner>(learner: &mut L, task: Task, seed: u64, events: usize) 
         total += if t + 500 >= events { loss } else { 0.0 };
     }
     total / 500.0
+}
+
+/// A state with one number changed.
+pub fn changed(state: &State, name: &str, at: usize, value: f64) -> State {
+    let mut broken = state.clone();
+    match broken.0.get_mut(name).unwrap() {
+        Array::F64(values, _) => values[at] = value,
+        Array::I64(values, _) => values[at] = value as i64,
+        Array::I32(values, _) => values[at] = value as i32,
+        Array::U64(values, _) => values[at] = value as u64,
+        Array::Bool(..) => {}
+    }
+    broken
+}
+
+/// Whether a model that has learned comes back from its state to the bit, whether both then learn the same, predicting
+/// in between or not, and whether the state is refused by one of the `other` task, or with fewer names.
+pub fn assert_resumed<L: Learner + Clone>(model: &mut L, new: &L, other: &L, task: Task) {
+    let mut back = new.clone();
+    back.restore(&model.state(), 4, 6).unwrap();
+    assert_eq!(back.state(), model.state());
+    let (mut one, mut two) = (vec![0.0; model.classes()], vec![0.0; model.classes()]);
+    let mut numbers = Numbers::new(6);
+    for _ in 0..200 {
+        let sample = Sample::new(&mut numbers);
+        let lesson = Lesson::of(sample.label(task));
+        let mut unknown = Sample::new(&mut numbers);
+        unknown.put(1 << 30, 1 << 30, 1.0);
+        back.step(unknown.event(), Lesson { weight: 0.0, ..lesson }, &mut two);
+        back.step(sample.event(), Lesson::NONE, &mut two);
+        back.learn_predicted(sample.event(), lesson, &mut two);
+        model.step(sample.event(), lesson, &mut one);
+        assert_eq!(one, two);
+    }
+    assert_eq!(back.state(), model.state());
+    assert!(other.clone().restore(&model.state(), 4, 6).is_err());
+    assert!(back.restore(&model.state(), 4, 5).is_err() && back.restore(&model.state(), 3, 6).is_err());
 }

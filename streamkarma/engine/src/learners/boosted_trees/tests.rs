@@ -5,8 +5,7 @@ use super::ensemble::NONE;
 use super::growing::{Ground, Sums};
 use super::*;
 use crate::chance::Random;
-use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
-use crate::state::Array;
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, assert_resumed, changed, teach};
 
 const WINDOW: usize = 800;
 
@@ -118,26 +117,9 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
         for half_life in [0.0, 60.0] {
             let mut model = new(task, half_life);
             teach(&mut model, task, 5, 900);
-            let mut back = trees(task == Task::Regression, half_life);
-            back.restore(&model.state(), 4, 6).unwrap();
-            assert_eq!(back.state(), model.state());
-            let (mut one, mut two) = (vec![0.0; model.classes()], vec![0.0; model.classes()]);
-            let mut numbers = Numbers::new(6);
-            for _ in 0..200 {
-                let sample = Sample::new(&mut numbers);
-                let lesson = Lesson::of(sample.label(task));
-                let mut new = Sample::new(&mut numbers);
-                new.put(1 << 30, 1 << 30, 1.0);
-                back.step(new.event(), Lesson { weight: 0.0, ..lesson }, &mut two);
-                back.step(sample.event(), Lesson::NONE, &mut two);
-                back.learn_predicted(sample.event(), lesson, &mut two);
-                model.step(sample.event(), lesson, &mut one);
-                assert_eq!(one, two);
-            }
-            assert_eq!(back.state(), model.state());
-            let wrong = trees(task != Task::Regression, half_life).restore(&model.state(), 4, 6);
-            assert!(wrong.is_err() && back.restore(&model.state(), 4, 5).is_err());
-            assert!(back.restore(&model.state(), 3, 6).is_err());
+            let is_regression = task == Task::Regression;
+            let (fresh, other) = (trees(is_regression, half_life), trees(!is_regression, half_life));
+            assert_resumed(&mut model, &fresh, &other, task);
         }
     }
 }
@@ -242,16 +224,6 @@ fn broken_states_are_refused() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 15, 500);
     let state = model.state();
-    let changed = |name: &str, at: usize, value: f64| {
-        let mut broken = state.clone();
-        match broken.0.get_mut(name).unwrap() {
-            Array::F64(values, _) => values[at] = value,
-            Array::I64(values, _) => values[at] = value as i64,
-            Array::I32(values, _) => values[at] = value as i32,
-            _ => {}
-        }
-        broken
-    };
     for (name, at, value) in [
         ("clock", 0, -1.0),
         ("clock", 1, 501.0),
@@ -286,7 +258,7 @@ fn broken_states_are_refused() {
         ("curvatures", 0, -1.0),
         ("boosting_errors.all", 0, -1.0),
     ] {
-        let broken = changed(name, at, value);
+        let broken = changed(&state, name, at, value);
         assert!(new(Task::Two, 0.0).restore(&broken, 4, 6).is_err(), "{name} {at} {value}");
     }
     for name in state.0.keys() {

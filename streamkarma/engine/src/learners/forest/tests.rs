@@ -4,7 +4,7 @@ use super::leaf::Leaf;
 use super::node::Node;
 use super::split::{BINS, best};
 use super::*;
-use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
+use crate::learners::samples::{Numbers, Sample, TASKS, Task, assert_resumed, changed, teach};
 use crate::state::Array;
 
 fn forest(regression: bool, half_life: f64) -> Forest {
@@ -107,26 +107,9 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
         for half_life in [0.0, 300.0] {
             let mut model = new(task, half_life);
             teach(&mut model, task, 5, 600);
-            let mut back = forest(task == Task::Regression, half_life);
-            back.restore(&model.state(), 4, 6).unwrap();
-            assert_eq!(back.state(), model.state());
-            let (mut one, mut two) = (vec![0.0; model.classes()], vec![0.0; model.classes()]);
-            let mut numbers = Numbers::new(6);
-            for _ in 0..100 {
-                let sample = Sample::new(&mut numbers);
-                let lesson = Lesson::of(sample.label(task));
-                let mut new = Sample::new(&mut numbers);
-                new.put(1 << 30, 1 << 30, 1.0);
-                back.step(new.event(), Lesson { weight: 0.0, ..lesson }, &mut two);
-                back.step(sample.event(), Lesson::NONE, &mut two);
-                back.learn_predicted(sample.event(), lesson, &mut two);
-                model.step(sample.event(), lesson, &mut one);
-                assert_eq!(one, two);
-            }
-            assert_eq!(back.state(), model.state());
-            let wrong = forest(task != Task::Regression, half_life).restore(&model.state(), 4, 6);
-            assert!(wrong.is_err() && back.restore(&model.state(), 4, 5).is_err());
-            assert!(back.restore(&model.state(), 3, 6).is_err());
+            let is_regression = task == Task::Regression;
+            let (fresh, other) = (forest(is_regression, half_life), forest(!is_regression, half_life));
+            assert_resumed(&mut model, &fresh, &other, task);
         }
     }
 }
@@ -223,17 +206,6 @@ fn broken_states_are_refused() {
     teach(&mut model, Task::Two, 12, 2000);
     let state = model.state();
     let all = state.i64s("learned_at").unwrap().0.len();
-    let changed = |name: &str, at: usize, value: f64| {
-        let mut broken = state.clone();
-        match broken.0.get_mut(name).unwrap() {
-            Array::F64(values, _) => values[at] = value,
-            Array::I64(values, _) => values[at] = value as i64,
-            Array::I32(values, _) => values[at] = value as i32,
-            Array::U64(values, _) => values[at] = value as u64,
-            Array::Bool(..) => {}
-        }
-        broken
-    };
     for (name, at, value) in [
         ("clock", 0, -1.0),
         ("clock", 1, 0.0),
@@ -283,7 +255,7 @@ fn broken_states_are_refused() {
         ("latest_leaves", 0, 1e6),
     ] {
         let mut back = new(Task::Two, 0.0);
-        assert!(back.restore(&changed(name, at, value), 4, 6).is_err(), "{name} {at} {value}");
+        assert!(back.restore(&changed(&state, name, at, value), 4, 6).is_err(), "{name} {at} {value}");
         assert_eq!(back.state(), new(Task::Two, 0.0).state());
     }
     for name in state.0.keys() {
