@@ -34,6 +34,7 @@ use self::ensemble::Ensemble;
 use self::fitting::Task;
 use crate::adwin::Adwin;
 use crate::block::{Event, Gone};
+use crate::chance::Random;
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -61,6 +62,11 @@ const LARGEST_WEIGHT: f64 = 1e6;
 const LARGEST_TARGET: f64 = 1e12;
 /// The chance of an alarm where nothing changes, as the neighbours have it.
 const DELTA: f64 = 1e-4;
+/// Of events of a smaller weight, such as those that share their label with many others, as many are kept as if each
+/// had this one, so that the window reaches further back.
+const LIGHT: f64 = 0.125;
+/// Where random numbers for that are from.
+const LOTTERY: u64 = 1 << 32;
 /// Events until the first fit, and at least from one to the next.
 const FIRST: u64 = 32;
 const SHORTEST: u64 = 8;
@@ -135,7 +141,7 @@ impl BoostedTrees {
         if lesson.is_learned() {
             self.steps += 1;
             let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
-            self.latest.keep(&self.codes, label, weight, self.steps);
+            self.keep(label, weight);
             if !scores[0].is_nan() {
                 self.asked += 1;
                 self.watch(label, scores);
@@ -146,6 +152,15 @@ impl BoostedTrees {
             }
         }
         suffered
+    }
+
+    /// Keep the event that was predicted last, if it counts much; of those that count little some, which count more.
+    fn keep(&mut self, label: f64, weight: f64) {
+        let chance = (weight / LIGHT).min(1.0);
+        let drawn = (Random::new(LOTTERY, self.steps).next() >> 11) as f64 / (1u64 << 53) as f64;
+        if drawn < chance {
+            self.latest.keep(&self.codes, label, weight / chance, self.steps);
+        }
     }
 
     /// Take in the error of the event that was kept last, and drop what is from before a change.

@@ -179,6 +179,21 @@ fn who_is_not_asked_keeps_all_events_and_is_fitted_less_often() {
 }
 
 #[test]
+fn of_light_events_some_are_kept_and_count_for_all() {
+    let (mut model, mut numbers) = (new(Task::Two, 0.0), Numbers::new(16));
+    for _ in 0..3000 {
+        let sample = Sample::new(&mut numbers);
+        let lesson = Lesson { weight: LIGHT / 8.0, ..Lesson::of(sample.label(Task::Two)) };
+        model.step(sample.event(), lesson, &mut [0.0]);
+    }
+    let kept = model.latest.events.len();
+    assert!((300..450).contains(&kept), "{kept}");
+    assert!(model.latest.events.iter().all(|event| event.weight == LIGHT));
+    let steps = model.latest.events.iter().map(|event| event.step);
+    assert!(steps.is_sorted() && model.latest.events[0].step < 50);
+}
+
+#[test]
 fn what_attributes_contribute_adds_up() {
     for task in [Task::Two, Task::Many(3), Task::Regression] {
         let mut model = new(task, 0.0);
