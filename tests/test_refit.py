@@ -350,7 +350,7 @@ def test_a_fit_that_knows_better_is_listened_to(
     events = stream(task, 900)
     model = made(task)
     in_blocks(model, events, 100)
-    assert model.weights["refit boosting"] + model.weights["blend"] > 0.5
+    assert max(model.weights, key=model.weights.__getitem__) in ("refit boosting", "blend")
     assert list(model.weights)[-2:] == ["refit boosting", "blend"]
 
 
