@@ -66,6 +66,28 @@ fn what_was_given_up_is_not_replayed_and_leaves_are_found_again() {
 }
 
 #[test]
+fn a_forest_is_saved_and_resumed_also_after_trees_have_begun_anew() {
+    let mut forest = new(Task::Two, 0.0);
+    teach(&mut forest, Task::Two, 8, 2000);
+    let (mut numbers, mut begun) = (Numbers::new(9), 0);
+    for _ in 0..600 {
+        let sample = Sample::new(&mut numbers);
+        forest.step(sample.event(), Lesson::of(-sample.label(Task::Two)), &mut [0.0]);
+        let is_new = |tree: &&Tree| tree.age < 50;
+        if forest.trees.iter().filter(is_new).count() > begun {
+            begun += 1;
+            let mut again = new(Task::Two, 0.0);
+            again.restore(&forest.state(), 4, 6).unwrap();
+            assert_eq!(again.state(), forest.state());
+            let mut on = forest.clone();
+            assert_eq!(teach(&mut on, Task::Two, 10, 500), teach(&mut again, Task::Two, 10, 500));
+            assert_eq!(again.state(), on.state());
+        }
+    }
+    assert!(begun > 0);
+}
+
+#[test]
 fn under_other_names_and_classes_they_teach_the_same() {
     let mut before = new(Task::Many(3), 0.0);
     teach(&mut before, Task::Many(3), 4, 200);

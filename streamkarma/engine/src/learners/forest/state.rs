@@ -56,7 +56,12 @@ impl Forest {
         state.put_u64s("cells", cells, &[size]);
         self.replays.put(&mut state);
         let kept = &self.replays.events;
-        let leaves = kept.iter().flat_map(|event| event.leaves.iter().map(|&leaf| leaf as i32));
+        let leaves = kept.iter().flat_map(|event| {
+            // A tree that has begun anew since has no leaf for it.
+            let begun = |tree: &Tree| self.steps - tree.age.min(self.steps);
+            let own = event.leaves.iter().zip(&self.trees);
+            own.map(move |(&leaf, tree)| if event.step > begun(tree) { leaf as i32 } else { 0 })
+        });
         state.put_i32s("latest_leaves", leaves.collect(), &[kept.len(), trees]);
         state
     }
