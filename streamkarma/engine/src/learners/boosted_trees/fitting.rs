@@ -19,7 +19,7 @@ use crate::learners::latest::{Kept, Latest};
 use crate::loss::Loss;
 use crate::math::{exp, log, logistic};
 
-/// How many trees there are, and how many times their number scores may be in all.
+/// How many trees there are; of more than 16 classes fewer, so that there are no more scores in all.
 const TREES: usize = 50;
 const MOST_SCORES: usize = 16 * TREES;
 /// Columns that may split a tree; of more, these are drawn for each.
@@ -28,6 +28,8 @@ const TRIED: usize = 32;
 const SAMPLED: u64 = 3_435_973_837; // 0.8
 /// No curvature of an event is smaller.
 const FLATTEST: f64 = 1e-6;
+/// What is left of an event after forgetting is at least this part.
+const LEAST_KEPT: f64 = 1e-30;
 /// No deviation of targets is smaller.
 const NARROWEST: f64 = 1e-9;
 
@@ -102,7 +104,8 @@ impl Task {
         if self.half_life == 0.0 {
             return event.weight;
         }
-        event.weight * exp(-LN_2 * (self.step - event.step) as f64 / self.half_life)
+        // Never 0, since events of next to no weight may be the only ones that are kept.
+        event.weight * exp(-LN_2 * (self.step - event.step) as f64 / self.half_life).max(LEAST_KEPT)
     }
 
     /// What is best said of all events alike.

@@ -15,22 +15,22 @@ fn taught(base: &BoostedTrees, task: Task, seed: u64, events: usize) -> BoostedT
 #[test]
 fn trees_are_fitted_to_the_latest_events_of_all() {
     for task in TASKS {
-        let base = taught(&new(task, 0.0), task, 1, 200);
-        let parts = [2, 3].map(|seed| taught(&base, task, seed, 250));
+        let base = taught(&new(task, 0.0), task, 1, 100);
+        let parts = [2, 3].map(|seed| taught(&base, task, seed, 150));
         let mut all = merged(&base, &parts.each_ref());
-        assert_eq!((all.steps, all.latest.events.len()), (700, 700));
+        assert_eq!((all.steps, all.latest.events.len()), (400, 400));
         let mut labels: Vec<f64> = all.latest.events.iter().map(|event| event.label).collect();
         let mut each: Vec<f64> = base.latest.events.iter().map(|event| event.label).collect();
         parts
             .iter()
-            .for_each(|part| each.extend(part.latest.events.iter().skip(200).map(|event| event.label)));
+            .for_each(|part| each.extend(part.latest.events.iter().skip(100).map(|event| event.label)));
         labels.sort_by(f64::total_cmp);
         each.sort_by(f64::total_cmp);
         assert!(labels == each && !all.ensemble.roots.is_empty());
         let mut back = base.clone();
         back.restore(&all.state(), 4, 6).unwrap();
         assert_eq!(back.state(), all.state());
-        teach(&mut all, task, 4, 300);
+        teach(&mut all, task, 4, 100);
     }
 }
 
@@ -48,9 +48,9 @@ fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
 }
 
 #[test]
-fn under_other_names_classes_and_units_they_say_and_learn_the_same() {
+fn under_other_names_classes_and_units_they_say_and_learn_the_same_until_the_next_fit() {
     for task in [Task::Two, Task::Many(3), Task::Regression] {
-        let mut before = taught(&new(task, 0.0), task, 5, 600);
+        let mut before = taught(&new(task, 0.0), task, 5, 400);
         let mut after = before.clone();
         let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
         (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
@@ -69,7 +69,9 @@ fn under_other_names_classes_and_units_they_say_and_learn_the_same() {
         }
         let (mut numbers, width) = (Numbers::new(6), before.classes());
         let (mut one, mut two) = (vec![0.0; width], vec![0.0; width]);
-        for _ in 0..150 {
+        // A fit to turned labels may round otherwise, and so split otherwise.
+        assert!(before.due > before.steps + 100);
+        for _ in 0..100 {
             let mut sample = Sample::new(&mut numbers);
             let label = sample.label(task);
             before.step(sample.event(), Lesson::of(label), &mut one);
@@ -95,7 +97,7 @@ fn under_other_names_classes_and_units_they_say_and_learn_the_same() {
 
 #[test]
 fn in_other_units_of_values_they_say_nearly_the_same() {
-    let model = taught(&new(Task::Two, 0.0), Task::Two, 7, 800);
+    let model = taught(&new(Task::Two, 0.0), Task::Two, 7, 500);
     let mut moved = model.clone();
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
     (change.shift[1], change.stretch[1]) = (0.2, 1.5);

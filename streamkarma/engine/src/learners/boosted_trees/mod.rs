@@ -176,6 +176,7 @@ impl BoostedTrees {
         if let Some(drift) = self.errors.update(1, error, error * error)
             && drift.after > drift.before
         {
+            // Of events that it was not asked about more are dropped than need be.
             self.begun = self.steps.saturating_sub(drift.length);
             self.latest.events.retain(|event| event.step > self.begun);
             self.due = self.steps;
