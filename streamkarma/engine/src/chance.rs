@@ -12,9 +12,9 @@ pub fn mix(number: u64) -> u64 {
 pub struct Random(u64);
 
 impl Random {
-    /// Those of a tree at a step.
-    pub fn new(tree: u64, step: u64) -> Self {
-        Self(mix(mix(tree + 1) ^ step))
+    /// Those of one of several that draw, such as a tree, at a step.
+    pub fn new(number: u64, step: u64) -> Self {
+        Self(mix(mix(number + 1) ^ step))
     }
 
     /// The next one.

@@ -21,7 +21,7 @@ pub struct Kept {
     pub weight: f64,
     /// The number of the event.
     pub step: u64,
-    /// In which leaf it is, tree by tree.
+    /// In which leaf it is, tree by tree, if its learner wants to know.
     pub leaves: Vec<u32>,
 }
 

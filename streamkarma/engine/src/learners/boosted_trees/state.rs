@@ -13,7 +13,7 @@ const ARRAYS: usize = 9 + Latest::ARRAYS;
 const ERRORS: &str = "boosting_errors";
 /// No sum of slopes or of curvatures is larger, nor is a score.
 const LARGEST: f64 = 1e60;
-/// No tree is deeper, and no model has more nodes.
+/// No model has more nodes.
 const MOST_NODES: usize = 1 << 20;
 
 impl BoostedTrees {

@@ -1,8 +1,8 @@
 //! Forests with the names and units of a merged model.
 //!
-//! What a forest says stays the same under other names. In other units, thresholds are rounded to cells of codes
-//! ([`crate::learners::codes`]), and what a histogram has in a bin goes to the one where the upper end of its codes is now. What
-//! was learned of a coordinate that is turned round is forgotten.
+//! What a forest says stays the same under other names. In other units, thresholds are rounded to cells of codes, see
+//! [`crate::learners::codes`], and what a histogram has in a bin goes to the one where the upper end of its codes is now.
+//! What was learned of a coordinate that is turned round is forgotten.
 
 use super::leaf::{Candidate, Leaf};
 use super::node::{NONE, Node};
