@@ -4,13 +4,17 @@
 //! have it, and the older part is dropped. The values are kept as buckets, a few of each size, and each size twice
 //! the one before, so that a window of n values takes O(log n).
 //!
+//! How far means differ by chance is found out from the values themselves, as these may come in bunches: see [`scatter`].
+//!
 //! [B] Bifet, Gavaldà: Learning from Time-Changing Data with Adaptive Windowing, SIAM International Conference on
 //! Data Mining 2007, sections 3 and 4.
 
+mod scatter;
 pub mod state;
 
 use std::collections::VecDeque;
 
+use self::scatter::Scatter;
 use crate::math::log;
 
 /// Buckets of one size before the two oldest of them become one: the M of [B].
@@ -59,12 +63,13 @@ pub struct Adwin {
     /// The oldest first.
     buckets: VecDeque<Bucket>,
     all: Bucket,
+    scatter: Scatter,
 }
 
 impl Adwin {
     /// One that has seen nothing, and takes chance for a change at most with probability `delta` at a time.
     pub fn new(delta: f64) -> Self {
-        Self { delta, buckets: VecDeque::new(), all: Bucket::default() }
+        Self { delta, buckets: VecDeque::new(), all: Bucket::default(), scatter: Scatter::default() }
     }
 
     /// How many values the window holds.
@@ -95,6 +100,7 @@ impl Adwin {
         let bucket = Bucket { count, sum, squares: (sum_of_squares - sum * sum / count).max(0.0) };
         self.buckets.push_back(bucket);
         self.all = self.all.joined(bucket);
+        self.scatter.observe(count, sum);
         self.compress();
         let cut = self.cut()?;
         let dropped = self.buckets.drain(..cut).fold(Bucket::default(), Bucket::joined);
@@ -122,6 +128,9 @@ impl Adwin {
     fn cut(&self) -> Option<usize> {
         let Bucket { count, sum, squares } = self.all;
         let (variance, confidence) = (squares / count, log(2.0 * log(count.max(2.0)) / self.delta));
+        if variance <= 0.0 {
+            return None; // all are equal
+        }
         let least = 2.0 * count * variance * confidence;
         let (mut old, mut best) = (Bucket::default(), None);
         let mut furthest = 1.0;
@@ -136,7 +145,9 @@ impl Adwin {
             if apart * apart <= least * (old.count * new.count) {
                 continue;
             }
-            let inverse = 1.0 / old.count + 1.0 / new.count;
+            // As if there were so many times fewer values, but independent ones.
+            let alike = self.scatter.variance(variance, old.count.min(new.count)) / variance;
+            let inverse = alike * (1.0 / old.count + 1.0 / new.count);
             let chance = (2.0 * inverse * variance * confidence).sqrt() + 2.0 / 3.0 * inverse * confidence;
             let excess = (old.mean() - new.mean()).abs() / chance;
             if excess > furthest {
@@ -198,6 +209,22 @@ mod tests {
                 assert_eq!(adwin.update(25, sum, sum), None, "{seed}");
             }
         }
+    }
+
+    #[test]
+    fn bunches_are_no_change_and_a_change_among_them_is_found() {
+        let mut alarms = 0;
+        for seed in 0..10 {
+            let mut adwin = Adwin::new(0.002);
+            let mut bunches = noise(seed).map(|u| f64::from(u < 0.2));
+            let mut teach = |wrong: f64| (0..30).filter(|_| adwin.update(1, wrong, wrong).is_some()).count();
+            // Until it is known that there are bunches, they may look like changes.
+            bunches.by_ref().take(100).for_each(|wrong| _ = teach(wrong));
+            bunches.by_ref().take(900).for_each(|wrong| alarms += teach(wrong));
+            let change = noise(seed + 100).take(60).map(|u| f64::from(u < 0.9));
+            assert!(change.map(teach).sum::<usize>() > 0, "{seed}");
+        }
+        assert!(alarms <= 2, "{alarms} of 9,000 bunches");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What goes into a model file, and what may come from one.
 
+use super::scatter::{NUMBERS, Scatter};
 use super::{Adwin, Bucket, MOST_ALIKE};
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the buckets of a window of errors contradict each other";
 /// Names in a state: as many arrays as `state` puts out.
-pub const ARRAYS: usize = 2;
+pub const ARRAYS: usize = 3;
 /// No count of a state is larger.
 const MOST: f64 = 9_007_199_254_740_992.0;
 /// Sums may differ from the sum of the parts by this part of the count, as they are rounded.
@@ -19,6 +20,7 @@ impl Adwin {
         let buckets = self.buckets.iter().flat_map(numbers).collect();
         state.put_f64s("buckets", buckets, &[self.buckets.len(), 3]);
         state.put_f64s("all", numbers(&self.all).to_vec(), &[3]);
+        state.put_f64s("scatter", self.scatter.numbers(), &[NUMBERS]);
         state
     }
 
@@ -44,7 +46,9 @@ impl Adwin {
         let near = |one: f64, other: f64| (one - other).abs() <= ROUNDING * count;
         ensure(all.is_sound() && count == joined.count, WHY)?;
         ensure(near(sum, joined.sum) && near(squares, joined.squares), WHY)?;
-        Ok(Self { delta: self.delta, buckets: buckets.into(), all })
+        let (numbers, shape) = state.f64s("scatter")?;
+        let scatter = Scatter::restored(numbers).filter(|_| shape == [NUMBERS]).ok_or(WHY)?;
+        Ok(Self { delta: self.delta, buckets: buckets.into(), all, scatter })
     }
 }
 
@@ -110,6 +114,9 @@ mod tests {
             ("all", all([100.0, sum, squares + 1.0])),
             ("all", all([f64::INFINITY, sum, squares])),
             ("all", Array::F64(vec![count], vec![1])),
+            ("scatter", Array::F64(vec![-1.0; 18], vec![18])),
+            ("scatter", Array::F64(vec![0.0; 18], vec![9, 2])),
+            ("scatter", Array::F64(vec![0.0; 2], vec![2])),
             ("other", all([0.0; 3])),
         ] {
             let mut broken = adwin.state();

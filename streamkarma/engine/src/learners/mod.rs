@@ -3,6 +3,7 @@
 pub mod bins;
 pub mod boosted_trees;
 mod codes;
+mod errors;
 pub mod expanded;
 pub mod explicit;
 pub mod factorisation;

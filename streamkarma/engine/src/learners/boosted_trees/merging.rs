@@ -8,9 +8,9 @@
 
 use std::cmp::Ordering;
 
-use super::{BoostedTrees, DELTA};
-use crate::adwin::Adwin;
+use super::BoostedTrees;
 use crate::learner::Learner;
+use crate::learners::errors::Errors;
 use crate::learners::latest::Kept;
 use crate::learners::moved_codes::owners_of;
 use crate::merging::{counted_together, learned_since};
@@ -43,7 +43,7 @@ impl BoostedTrees {
         self.latest.refill(all);
         self.steps = steps;
         self.begun = steps - (self.latest.events.len() as u64).min(steps);
-        self.errors = Adwin::new(DELTA);
+        self.errors = Errors::new(1);
         self.asked = steps;
         self.fit();
     }

@@ -6,7 +6,7 @@
 //! sums of the leaf that it falls into, and a leaf says the Newton step by its sums, as it does after a fit. So the last
 //! event counts as much as the first; only where trees split is older.
 //!
-//! Where the errors begin to grow, see [`crate::adwin`], what is from before the change is dropped, and trees are fitted
+//! Where the errors begin to grow, see [`Errors`], what is from before the change is dropped, and trees are fitted
 //! to what is left. A learner that is hardly asked, as where a mixture has no use for it, is fitted less often.
 //!
 //! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) such trees alone make 9 %
@@ -32,14 +32,14 @@ mod tests;
 
 use self::ensemble::Ensemble;
 use self::fitting::Task;
-use crate::adwin::Adwin;
 use crate::block::{Event, Gone};
 use crate::chance::Random;
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::codes::Codes;
-use crate::learners::latest::Latest;
+use crate::learners::errors::{Errors, ROUNDING};
+use crate::learners::latest::{Kept, Latest};
 use crate::loss::Loss;
 use crate::state::{Refused, State, ensure};
 
@@ -60,8 +60,6 @@ const MOST_EVENTS: usize = 1 << 20;
 const LARGEST_WEIGHT: f64 = 1e6;
 /// Targets are cut at this, so that their squares stay finite.
 const LARGEST_TARGET: f64 = 1e12;
-/// The chance of an alarm where nothing changes, as the neighbours have it.
-const DELTA: f64 = 1e-4;
 /// Of events of a smaller weight, such as those that share their label with many others, as many are kept as if each
 /// had this one, so that the window reaches further back.
 const LIGHT: f64 = 0.125;
@@ -93,8 +91,7 @@ pub struct BoostedTrees {
     codes: Codes,
     latest: Latest,
     ensemble: Ensemble,
-    /// Its errors.
-    errors: Adwin,
+    errors: Errors,
     slopes: Vec<f64>,
 }
 
@@ -118,7 +115,7 @@ impl BoostedTrees {
             codes: Codes::new(),
             latest: Latest::new(window.min(lasting as usize)),
             ensemble: Ensemble::new(1),
-            errors: Adwin::new(DELTA),
+            errors: Errors::new(1),
             slopes: vec![0.0],
         })
     }
@@ -144,7 +141,7 @@ impl BoostedTrees {
             self.keep(label, weight);
             if !scores[0].is_nan() {
                 self.asked += 1;
-                self.watch(label, scores);
+                self.watch(label, weight, scores);
                 self.ensemble.learn(&self.task(), label, weight);
             }
             if self.steps >= self.due {
@@ -164,7 +161,7 @@ impl BoostedTrees {
     }
 
     /// Take in the error of the event that was kept last, and drop what is from before a change.
-    fn watch(&mut self, label: f64, scores: &[f64]) {
+    fn watch(&mut self, label: f64, weight: f64, scores: &[f64]) {
         let error = if self.settings.regression {
             let away = (label - scores[0]).abs();
             away / (away + self.ensemble.deviation)
@@ -172,15 +169,17 @@ impl BoostedTrees {
             // The slope of the log loss is what was missing to a probability of 1.
             self.slopes[if self.slopes.len() > 1 { label as usize } else { 0 }].abs()
         };
-        let error = error.clamp(0.0, 1.0);
-        if let Some(drift) = self.errors.update(1, error, error * error)
-            && drift.after > drift.before
-        {
-            // Of events that it was not asked about more are dropped than need be.
-            self.begun = self.steps.saturating_sub(drift.length);
-            self.latest.events.retain(|event| event.step > self.begun);
-            self.due = self.steps;
-        }
+        let Some(mut newer) = self.errors.observe(error, weight) else { return };
+        // Of events that it was not asked about more are dropped than need be.
+        let is_newer = |event: &&Kept| {
+            let is_newer = newer > ROUNDING;
+            newer -= event.weight.min(1.0);
+            is_newer
+        };
+        let kept = self.latest.events.iter().rev().take_while(is_newer).count();
+        self.latest.events.drain(..self.latest.events.len() - kept);
+        self.begun = self.latest.events.front().map_or(self.steps, |oldest| oldest.step - 1);
+        self.due = self.steps;
     }
 
     fn fit(&mut self) {

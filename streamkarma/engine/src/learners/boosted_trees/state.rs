@@ -49,7 +49,7 @@ impl BoostedTrees {
         let (own, errors) = (parts.remove("").unwrap_or_default(), parts.remove(ERRORS).ok_or(WHY)?);
         ensure(parts.is_empty() && own.0.len() == ARRAYS, WHY)?;
         let mut learner = Self::new(self.settings)?;
-        learner.errors = learner.errors.restored(&errors)?;
+        learner.errors = learner.errors.restored(errors)?;
         learner.take_clock(&own)?;
         let owners = own.i32s("owners")?.0;
         ensure(owners.len() <= coordinates, WHY)?;

@@ -63,14 +63,14 @@ impl Aggregator {
 
     /// Take note of what experts have brought that may rest.
     fn observe_two(&mut self, truth: f64, weight: f64) {
-        let Self { resting, scratch, blend, completeness, steps, experts, .. } = self;
+        let Self { resting, scratch, blend, completeness, experts, .. } = self;
         if resting.experts.is_empty() {
             return;
         }
         let likelihood = |chance: f64| (1.0 - (truth - chance).abs()).max(UNLIKELY);
         let (weights, chances) = (&scratch.weights, &scratch.chances);
         let said = dot(weights, chances);
-        resting.observe_loss(-log(likelihood(said)), weight, *steps);
+        resting.observe_loss(-log(likelihood(said)), weight);
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
             if weights[own.start] > 0.0 {
@@ -78,7 +78,7 @@ impl Aggregator {
                 let left = scratch.logits[*experts] - part;
                 let blend = sigmoid(clip(completeness.adjusted(left), LIMIT));
                 let others = without(own, said, weights, chances, blend);
-                resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight, *steps);
+                resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight);
             }
         }
     }

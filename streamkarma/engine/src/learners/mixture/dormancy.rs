@@ -20,7 +20,7 @@ use crate::math::exp;
 /// Means are over about so many events.
 pub const WINDOW: f64 = 16_384.0;
 /// Nobody falls asleep before so many events, nor until so many after somebody woke up.
-pub const LONG: u64 = 32_768;
+pub const LONG: f64 = 32_768.0;
 /// Who lies dormant is asked about one event in so many. With one in 8 `lowrank` takes an eighth longer (1,000,000
 /// events), and the log loss on the streams above is the same in the mean; with one in 32 there are .1 % more errors.
 pub const PERIOD: u64 = 16;
@@ -40,8 +40,8 @@ const DELTA: f64 = 0.002;
 pub struct Dormancy {
     /// The mean loss of the mixture.
     pub loss: f64,
-    /// Nobody falls asleep before so many events were learned.
-    pub earliest: u64,
+    /// Nobody falls asleep before so much was seen, see [`Resting::seen`](super::resting::Resting::seen).
+    pub earliest: f64,
     /// The errors of the mixture: 1 - exp(-loss).
     pub errors: Adwin,
     /// Those since the last decision: how many, their sum, and that of their squares.
@@ -55,9 +55,9 @@ impl Default for Dormancy {
 }
 
 impl Dormancy {
-    /// Take note that the mixture lost so much, in event number `events`, from 1.
-    pub fn observe_loss(&mut self, loss: f64, weight: f64, events: u64) {
-        self.loss += rate(weight, events, 1, WINDOW) * (loss - self.loss);
+    /// Take note that the mixture lost so much; so much was seen with it.
+    pub fn observe_loss(&mut self, loss: f64, weight: f64, seen: f64) {
+        self.loss += rate(weight, seen, 1, WINDOW) * (loss - self.loss);
         let error = 1.0 - exp(-loss);
         let [count, sum, squares] = &mut self.batch;
         *count += 1.0;
@@ -65,8 +65,9 @@ impl Dormancy {
         *squares += error * error;
     }
 
-    /// Decide who sleeps after so many events, a multiple of the length of a segment.
-    pub fn decide(&mut self, experts: &mut [Rester], events: u64) {
+    /// Decide who sleeps after so many events, a multiple of the length of a segment, in which so much was seen.
+    pub fn decide(&mut self, experts: &mut [Rester], events: u64, seen: f64) {
+        let surely = |each: &Rester| surely(each, seen);
         let [count, sum, squares] = std::mem::take(&mut self.batch);
         // The window takes batches of one size. After merging the first may be smaller, as its segment had begun.
         let is_whole = count as u64 == SEGMENT;
@@ -75,13 +76,13 @@ impl Dormancy {
         for each in experts.iter_mut().filter(|each| each.rest == Rest::Dormant) {
             if is_worse || surely(each) > WAKING * self.loss {
                 each.rest = Rest::Awake;
-                self.earliest = events + LONG;
+                self.earliest = seen + LONG;
             }
         }
         if is_worse {
-            self.earliest = events + LONG;
+            self.earliest = seen + LONG;
         }
-        if events >= self.earliest && events.is_multiple_of(NAP) {
+        if seen >= self.earliest && events.is_multiple_of(NAP) {
             let idle = |each: &&mut Rester| each.rest != Rest::Dormant && surely(each) <= IDLE * self.loss;
             let idle = experts.iter_mut().filter(idle);
             if let Some(next) = idle.min_by(|one, other| one.long_gain.total_cmp(&other.long_gain)) {
@@ -92,9 +93,9 @@ impl Dormancy {
 }
 
 /// What an expert spares at least, but for [`DOUBT`].
-fn surely(expert: &Rester) -> f64 {
+fn surely(expert: &Rester, seen: f64) -> f64 {
     let period = expert.rest.period() as f64;
     let variance = (expert.long_square - expert.long_gain * expert.long_gain).max(0.0);
     // Of an exponential mean, half of what it is of a plain one over as many.
-    expert.long_gain - DOUBT * (0.5 * variance * period / WINDOW).sqrt()
+    expert.long_gain - DOUBT * (0.5 * variance * period / WINDOW.min(seen)).sqrt()
 }

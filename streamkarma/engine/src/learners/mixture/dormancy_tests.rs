@@ -87,13 +87,13 @@ fn who_turns_out_to_help_wakes_up_alone() {
     // Too little, and so much that it may be by chance.
     for (gain, square) in [(9e-4, 1e-6), (3e-3, 1.0)] {
         (experts[1].long_gain, experts[1].long_square) = (gain, square);
-        dormancy.decide(&mut experts, LONG);
+        dormancy.decide(&mut experts, LONG as u64, LONG);
         assert_eq!(experts[1].rest, Rest::Dormant);
     }
     (experts[1].long_gain, experts[1].long_square) = (1.1e-3, 1.3e-6);
-    dormancy.decide(&mut experts, LONG);
+    dormancy.decide(&mut experts, LONG as u64, LONG);
     assert_eq!(experts.map(|each| each.rest), [Rest::Dormant, Rest::Awake]);
-    assert_eq!(dormancy.earliest, 2 * LONG);
+    assert_eq!(dormancy.earliest, 2.0 * LONG);
 }
 
 #[test]
@@ -103,15 +103,16 @@ fn fewer_errors_wake_nobody() {
     let mut segments = |loss: f64, from: u64, to: u64| {
         for segment in from..to {
             for t in 1..=SEGMENT {
-                dormancy.observe_loss(loss, 1.0, segment * SEGMENT + t);
+                dormancy.observe_loss(loss, 1.0, (segment * SEGMENT + t) as f64);
             }
-            dormancy.decide(&mut experts, (segment + 1) * SEGMENT);
+            let events = (segment + 1) * SEGMENT;
+            dormancy.decide(&mut experts, events, events as f64);
         }
         dormancy.earliest
     };
     assert_eq!(segments(0.5, 0, 40), LONG);
     assert_eq!(segments(0.1, 40, 80), LONG);
-    assert_eq!(segments(0.5, 80, 81), 81 * SEGMENT + LONG);
+    assert_eq!(segments(0.5, 80, 81), 81.0 * SEGMENT as f64 + LONG);
     assert!((dormancy.loss - 0.3).abs() < 0.1);
 }
 
@@ -147,7 +148,7 @@ fn a_probability_that_is_rounded_to_more_than_one_spoils_no_state() {
     let mut model = stream.mixture(false);
     stream.run(&mut model, 0, 10);
     model.aggregator.resting = model.aggregator.resting.restarted();
-    model.aggregator.resting.observe_loss(-f64::EPSILON, 1.0, 11);
+    model.aggregator.resting.observe_loss(-f64::EPSILON, 1.0);
     assert!(stream.mixture(false).restore(&model.state(), 16, 16).is_ok());
 }
 
@@ -171,10 +172,11 @@ fn broken_states_are_refused() {
         ("mean_losses", numbers(&[0.0])),
         ("mean_losses", numbers(&[0.0, -1.0])),
         ("rise", numbers(&[0.0, 0.0, 0.0, 0.0, 2.0])),
-        ("earliest", whole(&[0])),
-        ("earliest", whole(&[-1, 0])),
-        ("earliest", whole(&[0, -1])),
-        ("earliest", whole(&[])),
+        ("seen", numbers(&[0.0, 0.0])),
+        ("seen", numbers(&[-1.0, 0.0, 0.0])),
+        ("seen", numbers(&[0.0, f64::NAN, 0.0])),
+        ("seen", numbers(&[0.0, 0.0, 1e300])),
+        ("seen", whole(&[0, 0, 0])),
         ("batch", numbers(&[1.5, 0.0, 0.0])),
         ("batch", numbers(&[1e300, 0.0, 0.0])),
         ("batch", numbers(&[1.0, 2.0, 1.0])),

@@ -160,7 +160,7 @@ impl Aggregator {
         self.shares.means = parts.mean(|part| &part.shares.means);
         self.variances = at_least(NARROWEST, parts.mean(|part| &part.variances));
         let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
-        self.resting = Resting::merged(&resting, self.steps);
+        self.resting = Resting::merged(&resting);
     }
 }
 

@@ -84,7 +84,7 @@ impl Aggregator {
 
     /// Take note of what experts have brought that may rest.
     fn observe_several(&mut self, class: usize, weight: f64) {
-        let Self { resting, scratch, blend, steps, classes, experts, .. } = self;
+        let Self { resting, scratch, blend, classes, experts, .. } = self;
         let Scratch { weights, chances, logits, likelihoods, .. } = scratch;
         if resting.experts.is_empty() {
             return;
@@ -92,7 +92,7 @@ impl Aggregator {
         let of_class = chances.iter().skip(class).step_by(*classes);
         likelihoods.iter_mut().zip(of_class).for_each(|(to, chance)| *to = *chance);
         let said = dot(weights, likelihoods).max(UNLIKELY);
-        resting.observe_loss(-log(said), weight, *steps);
+        resting.observe_loss(-log(said), weight);
         let (logits, blended) = logits.split_at(*experts * *classes);
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
@@ -103,7 +103,7 @@ impl Aggregator {
                 let part = |class| exp((left(class) - highest).max(-LIMIT));
                 let blend = part(class) / (0..*classes).map(part).sum::<f64>();
                 let others = without(own, said, weights, likelihoods, blend);
-                resting.observe_gain(place, log(said / others.max(UNLIKELY)), weight, *steps);
+                resting.observe_gain(place, log(said / others.max(UNLIKELY)), weight);
             }
         }
     }

@@ -121,7 +121,7 @@ impl Aggregator {
 
     /// Take note of what experts have brought that may rest.
     fn observe_number(&mut self, target: f64, weight: f64) {
-        let Self { resting, scratch, blend, completeness, steps, absolute, experts, .. } = self;
+        let Self { resting, scratch, blend, completeness, absolute, experts, .. } = self;
         if resting.experts.is_empty() {
             return;
         }
@@ -130,13 +130,13 @@ impl Aggregator {
         let (weights, logits) = (&scratch.weights, &scratch.logits);
         let said = dot(weights, logits);
         let stretch = completeness.stretch();
-        resting.observe_loss(loss(said), weight, *steps);
+        resting.observe_loss(loss(said), weight);
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
             if weights[own.start] > 0.0 {
                 let left = logits[*experts] - stretch * dot(&blend.mix[own.clone()], &logits[own.clone()]);
                 let others = without(own, said, weights, logits, left);
-                resting.observe_gain(place, loss(others) - loss(said), weight, *steps);
+                resting.observe_gain(place, loss(others) - loss(said), weight);
             }
         }
     }

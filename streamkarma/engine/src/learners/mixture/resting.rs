@@ -14,7 +14,8 @@
 //! - *Those that have been of no use for long* lie dormant: of what they are not asked about they learn nothing either.
 //!   See [`Dormancy`].
 //!
-//! All periods are counts of events that are learned, so that blocks are as single events.
+//! All periods are counts of events that are learned, so that blocks are as single events. How much is known is counted
+//! by their weights: events that share a label are one label.
 //!
 //! [F] Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997.
 //!
@@ -34,7 +35,7 @@ pub const SEGMENT: u64 = 256;
 /// Means are over about so many events.
 const WINDOW: f64 = 2000.0;
 /// Before so many events nobody rests, nor until so many after errors have risen.
-const PROBATION: u64 = 1024;
+pub const PROBATION: f64 = 1024.0;
 /// No probability is smaller, so that rounding makes none 0.
 pub const UNLIKELY: f64 = 1e-12;
 /// An expert is asked about all events if it spares the mixture this part of its loss.
@@ -93,12 +94,14 @@ impl Rester {
 pub struct Resting {
     /// By their numbers, ascending.
     pub experts: Vec<Rester>,
+    /// The weight of the events learned, each 1 at most.
+    pub seen: f64,
     /// The mean loss of the mixture.
     pub loss: f64,
     /// Of its errors.
     pub rise: Rise,
-    /// None of those that learn unasked rests before so many events were learned.
-    pub calm_from: u64,
+    /// None of those that learn unasked rests before so much was seen.
+    pub calm_from: f64,
     pub dormancy: Dormancy,
 }
 
@@ -136,27 +139,28 @@ impl Resting {
         dormant.map(|each| each.experts.len()).sum()
     }
 
-    /// Take note that the mixture lost so much, in event number `events`, from 1.
-    pub fn observe_loss(&mut self, loss: f64, weight: f64, events: u64) {
+    /// Take note that the mixture lost so much.
+    pub fn observe_loss(&mut self, loss: f64, weight: f64) {
         // A probability may be rounded to more than 1.
         let loss = loss.max(0.0);
-        self.loss += rate(weight, events, 1, WINDOW) * (loss - self.loss);
+        self.seen += weight.min(1.0);
+        self.loss += rate(weight, self.seen, 1, WINDOW) * (loss - self.loss);
         self.rise.observe(loss, weight);
         if self.rise.is_seen() {
-            self.calm_from = events + PROBATION;
+            self.calm_from = self.seen + PROBATION;
         }
-        self.dormancy.observe_loss(loss, weight, events);
+        self.dormancy.observe_loss(loss, weight, self.seen);
     }
 
-    /// Take note that it would have lost so much more without the experts at `place`.
-    pub fn observe_gain(&mut self, place: usize, gain: f64, weight: f64, events: u64) {
+    /// Take note that in the same event it would have lost so much more without the experts at `place`.
+    pub fn observe_gain(&mut self, place: usize, gain: f64, weight: f64) {
         let own = &mut self.experts[place];
         // Who rests is seen less often, and each time counts more.
         let period = own.rest.period();
         if own.learns_unasked {
-            own.gain += rate(weight, events, period, WINDOW) * (gain - own.gain);
+            own.gain += rate(weight, self.seen, period, WINDOW) * (gain - own.gain);
         }
-        let rate = rate(weight, events, period, dormancy::WINDOW);
+        let rate = rate(weight, self.seen, period, dormancy::WINDOW);
         own.long_gain += rate * (gain - own.long_gain);
         own.long_square += rate * (gain * gain - own.long_square);
     }
@@ -164,15 +168,15 @@ impl Resting {
     /// Decide who rests, if it is time.
     pub fn decide(&mut self, events: u64) {
         if events.is_multiple_of(SEGMENT) {
-            self.dormancy.decide(&mut self.experts, events);
-            self.decide_for_unasked(events);
+            self.dormancy.decide(&mut self.experts, events, self.seen);
+            self.decide_for_unasked();
         }
     }
 
-    /// Decide after so many events who rests of those that learn all of them.
-    pub fn decide_for_unasked(&mut self, events: u64) {
+    /// Decide who rests of those that learn all events.
+    pub fn decide_for_unasked(&mut self) {
         let least = WORTH * self.loss;
-        let may = events >= self.calm_from.max(PROBATION);
+        let may = self.seen >= self.calm_from.max(PROBATION);
         for each in self.experts.iter_mut().filter(|each| each.learns_unasked && each.rest != Rest::Dormant) {
             each.rest = if may && each.gain < least { Rest::Unasked } else { Rest::Awake };
         }
@@ -196,7 +200,8 @@ pub fn without(experts: Range<usize>, said: f64, weights: &[f64], each: &[f64], 
     (said - own + weights[last] * (blend - each[last])) / (1.0 - weight)
 }
 
-/// How much an event counts in a mean over the last `window`, of which one in `period` is seen.
-pub fn rate(weight: f64, events: u64, period: u64, window: f64) -> f64 {
-    (weight.min(1.0) * period as f64 / window.min(events as f64)).min(1.0)
+/// How much an event counts in a mean over the last `window`, of which one in `period` is known; `seen` with it is the
+/// weight of all events so far.
+pub fn rate(weight: f64, seen: f64, period: u64, window: f64) -> f64 {
+    (weight.min(1.0) * period as f64 / window.min(seen)).min(1.0)
 }

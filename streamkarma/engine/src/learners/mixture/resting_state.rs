@@ -1,16 +1,18 @@
 //! What goes into a model file of who rests, and what may come from one; and how such knowledge is merged.
 
 use super::dormancy::{Dormancy, LONG};
-use super::resting::{Rest, Rester, Resting};
+use super::resting::{PROBATION, Rest, Rester, Resting};
 use crate::adwin::state::ARRAYS as OF_ERRORS;
 use crate::rise::Rise;
-use crate::state::{Refused, State, count_of, ensure};
+use crate::state::{Refused, State, ensure};
 
 /// Names in a state: as many arrays as `put` puts there.
 pub const ARRAYS: usize = 8 + OF_ERRORS;
 const WHY: &str = "what is known of the experts that rest contradicts itself";
 /// What the arrays of the window of errors begin with.
 const ERRORS: &str = "errors_";
+/// Sums of weights are rounded.
+const ROUNDING: f64 = 1e-9;
 /// By their numbers.
 const RESTS: [Rest; 3] = [Rest::Awake, Rest::Unasked, Rest::Dormant];
 
@@ -29,28 +31,28 @@ impl Resting {
         );
         state.put_i64s("rests", experts().map(number).collect(), &[self.experts.len()]);
         state.put_f64s("mean_losses", vec![self.loss, *loss], &[2]);
+        state.put_f64s("seen", vec![self.seen, *earliest, self.calm_from], &[3]);
         state.put_f64s("rise", self.rise.numbers().to_vec(), &[5]);
-        state.put_i64s("earliest", vec![*earliest as i64, self.calm_from as i64], &[2]);
         state.put_f64s("batch", batch.to_vec(), &[3]);
         for (name, array) in errors.state().0 {
             state.0.insert(format!("{ERRORS}{name}"), array);
         }
     }
 
-    /// Take over what is known of these experts.
+    /// Take over what is known of these experts after so many steps.
     ///
     /// # Errors
     ///
     /// If the arrays contradict each other.
-    pub(super) fn take(&mut self, state: &State) -> Result<(), Refused> {
+    pub(super) fn take(&mut self, state: &State, steps: u64) -> Result<(), Refused> {
         let (gains, long_gains) = (state.f64s("gains")?.0, state.f64s("long_gains")?.0);
         let (long_squares, rests) = (state.f64s("long_squares")?.0, state.i64s("rests")?.0);
         let of_errors = state.0.iter().filter_map(|(name, array)| {
             name.strip_prefix(ERRORS).map(|name| (name.to_owned(), array.clone()))
         });
         let errors = self.dormancy.errors.restored(&State(of_errors.collect()))?;
-        let (&[loss, long_loss], &[earliest, calm_from], &[count, sum, squares]) =
-            (state.f64s("mean_losses")?.0, state.i64s("earliest")?.0, state.f64s("batch")?.0)
+        let (&[loss, long_loss], &[seen, earliest, calm_from], &[count, sum, squares]) =
+            (state.f64s("mean_losses")?.0, state.f64s("seen")?.0, state.f64s("batch")?.0)
         else {
             return Err(WHY.to_owned());
         };
@@ -59,10 +61,12 @@ impl Resting {
         ensure(gains.iter().chain(long_gains).all(|each| each.is_finite()), WHY)?;
         ensure(long_squares.iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
         ensure([loss, long_loss].iter().all(|each| each.is_finite() && *each >= 0.0), WHY)?;
-        ensure((0.0..=LONG as f64).contains(&count) && count.fract() == 0.0, WHY)?;
+        ensure((0.0..=LONG).contains(&count) && count.fract() == 0.0, WHY)?;
         ensure((0.0..=count).contains(&sum) && (0.0..=count).contains(&squares), WHY)?;
-        let earliest = count_of(earliest).ok_or(WHY)?;
-        self.calm_from = count_of(calm_from).ok_or(WHY)?;
+        ensure((0.0..=(1.0 + ROUNDING) * steps as f64).contains(&seen), WHY)?;
+        ensure((0.0..=seen + LONG).contains(&earliest), WHY)?;
+        ensure((0.0..=seen + PROBATION).contains(&calm_from), WHY)?;
+        (self.seen, self.calm_from) = (seen, calm_from);
         (self.loss, self.rise) = (loss, Rise::restored(state.f64s("rise")?.0)?);
         self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch: [count, sum, squares] };
         for (place, each) in self.experts.iter_mut().enumerate() {
@@ -82,14 +86,15 @@ impl Resting {
 
     /// What is known after so many events of parts that go together, with their shares of what all have learned: the
     /// mean of each number. An expert that lies dormant in all of them goes on to.
-    pub(super) fn merged(parts: &[(&Self, f64)], events: u64) -> Self {
+    pub(super) fn merged(parts: &[(&Self, f64)]) -> Self {
         let mean =
             |of: &dyn Fn(&Self) -> f64| parts.iter().map(|(part, share)| share * of(part)).sum::<f64>();
         let mut merged = parts[0].0.restarted();
+        merged.seen = mean(&|part| part.seen);
         merged.loss = mean(&|part| part.loss);
         merged.rise = Rise::mean(parts.iter().map(|(part, share)| (part.rise, *share)));
         merged.dormancy.loss = mean(&|part| part.dormancy.loss);
-        merged.dormancy.earliest = events + LONG;
+        merged.dormancy.earliest = merged.seen + LONG;
         for (place, each) in merged.experts.iter_mut().enumerate() {
             each.gain = mean(&|part| part.experts[place].gain);
             each.long_gain = mean(&|part| part.experts[place].long_gain);
@@ -98,7 +103,7 @@ impl Resting {
                 each.rest = Rest::Dormant;
             }
         }
-        merged.decide_for_unasked(events);
+        merged.decide_for_unasked();
         merged
     }
 }

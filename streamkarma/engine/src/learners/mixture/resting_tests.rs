@@ -30,8 +30,8 @@ fn who_knows_nothing_is_asked_seldom_until_it_knows_more() {
 fn nobody_rests_while_errors_are_far_above_the_mean() {
     let mut resting = Stream::new(Kind::Two, 2, 0, 0).mixture(true).aggregator.resting.clone();
     let mut observe = |loss: f64, begin: u64, end: u64| {
-        (begin..=end).for_each(|t| resting.observe_loss(loss, 1.0, t));
-        resting.decide_for_unasked(end);
+        (begin..=end).for_each(|_| resting.observe_loss(loss, 1.0));
+        resting.decide_for_unasked();
         resting.rest_of(1) == Rest::Unasked
     };
     assert!(observe(0.1, 1, 4_000));
@@ -39,6 +39,18 @@ fn nobody_rests_while_errors_are_far_above_the_mean() {
     assert!(!observe(1.0, 4_001, 4_032));
     assert!(!observe(1.0, 4_033, 4_500));
     assert!(observe(1.0, 4_501, 8_000));
+}
+
+#[test]
+fn events_that_share_a_label_are_one_until_it_is_decided_who_rests() {
+    let mut resting = Stream::new(Kind::Two, 2, 0, 0).mixture(true).aggregator.resting.clone();
+    let mut observe = |events: u64| {
+        (0..events).for_each(|_| resting.observe_loss(0.1, 1.0 / 64.0));
+        resting.decide_for_unasked();
+        resting.rest_of(1)
+    };
+    assert_eq!(observe(1_000 * 64), Rest::Awake);
+    assert_eq!(observe(24 * 64), Rest::Unasked);
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Aggregator {
         let shapes = self.state();
         let (steps, shape) = state.i64s("steps").ok()?;
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
-        self.resting.take(state).ok()?;
+        self.resting.take(state, self.steps).ok()?;
         let known = &mut self.calibration;
         copy_arrays(
             state,

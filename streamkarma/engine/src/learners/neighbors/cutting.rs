@@ -1,7 +1,7 @@
 //! Events from before a change leave the window at once.
 //!
 //! Half of a full window is of the old world until as many new events have come as it holds. So the neighbours' own
-//! errors are watched by ADWIN, see [`crate::adwin`]: once these have become more than they were, what is older than
+//! errors are watched, see [`crate::learners::errors`]: once these have become more than they were, what is older than
 //! the errors that it keeps is dropped, as in [B]. Errors that become fewer are no reason to drop anything.
 //!
 //! The error of an event is what was missing to a probability of 1 for its class, which tells sooner than right or
@@ -12,13 +12,10 @@
 //! 2013 (k nearest neighbours with ADWIN).
 
 use super::Neighbors;
-
-/// The chance of an alarm where nothing changes, each time. On six streams with a change (mixed and sine; 0, 30 and
-/// 50 % missing; seeds 11 to 16) anything between 1e-2 and 1e-7 made as many errors afterwards.
-pub const DELTA: f64 = 1e-4;
+use crate::learners::errors::ROUNDING;
 
 /// So many errors are taken in at a time: single ones would make an event take a tenth longer.
-pub const BATCH: usize = 8;
+pub const BATCH: u32 = 8;
 
 impl Neighbors {
     /// Between 0 and 1 how wrong it was what the neighbours said; None if they were not asked, or there are none.
@@ -35,30 +32,21 @@ impl Neighbors {
     }
 
     /// Take in the error of the event that was put into the window last, and drop what is from before a change.
-    pub(super) fn watch(&mut self, error: f64) {
-        self.batch.push(error);
-        if self.batch.len() < BATCH {
-            return;
-        }
-        let squares = self.batch.iter().map(|error| error * error).sum();
-        let drift = self.errors.update(BATCH as u64, self.batch.iter().sum(), squares);
-        self.batch.clear();
-        if let Some(drift) = drift
-            && drift.after > drift.before
-        {
-            self.cut(drift.length);
+    pub(super) fn watch(&mut self, error: f64, weight: f64) {
+        if let Some(newer) = self.errors.observe(error, weight) {
+            self.cut(newer);
         }
     }
 
-    /// Drop all that is older than so many events that the neighbours were asked about.
-    fn cut(&mut self, asked: u64) {
+    /// Drop all that is older than the latest events that the neighbours were asked about, of so much weight.
+    fn cut(&mut self, newer: f64) {
         let events = self.labels.len();
-        let (mut slots, mut left) = (Vec::new(), asked);
+        let (mut slots, mut left) = (Vec::new(), newer);
         for age in 1..=events {
             let slot = (self.next + events - age) % events;
             slots.push(slot);
-            left -= u64::from(self.asked[slot]);
-            if left == 0 {
+            left -= if self.asked[slot] { self.weights[slot].min(1.0) } else { 0.0 };
+            if left <= ROUNDING {
                 break;
             }
         }

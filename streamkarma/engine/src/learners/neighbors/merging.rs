@@ -17,11 +17,11 @@ use std::cmp::Ordering;
 use super::Neighbors;
 use super::column::{ABSENT, Kind, LEAST_WEIGHT};
 use super::columns::{Columns, MOST};
-use super::cutting::DELTA;
+use super::cutting::BATCH;
 use super::moments::Moments;
-use crate::adwin::Adwin;
 use crate::change::Change;
 use crate::learner::Learner;
+use crate::learners::errors::Errors;
 use crate::learners::linear::LARGEST;
 use crate::merging::{Mean, counted_together, learned_since};
 use crate::state::{Refused, ensure};
@@ -103,7 +103,7 @@ impl Neighbors {
         new.asked = window.iter().map(|kept| kept.of.asked[kept.slot]).collect();
         new.next = window.len() % new.room;
         new.compare_anew();
-        (new.errors, new.batch) = (Adwin::new(DELTA), Vec::new());
+        new.errors = Errors::new(BATCH);
         new.recount();
         new.columns = self.columns_of(&window, learned, attributes);
         new

@@ -44,15 +44,15 @@ mod votes;
 
 use self::column::Item;
 use self::columns::Columns;
-use self::cutting::DELTA;
+use self::cutting::BATCH;
 use self::growing::Halves;
 use self::metric::Metric;
 use self::moments::Moments;
 use self::nearest::Nearest;
-use crate::adwin::Adwin;
 use crate::block::{Event, Gone};
 use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson};
+use crate::learners::errors::Errors;
 use crate::learners::linear::LARGEST;
 use crate::loss::Loss;
 use crate::state::{Refused, State, ensure};
@@ -97,9 +97,7 @@ pub struct Neighbors {
     /// By slot: whether the neighbours were asked about it before it was learned.
     asked: Vec<bool>,
     /// The errors of what they said; see [`cutting`].
-    errors: Adwin,
-    /// Those that it has not taken in yet.
-    batch: Vec<f64>,
+    errors: Errors,
     /// How many events there may be by now.
     room: usize,
     /// Events put into the window since it was decided on that, and what tells.
@@ -138,8 +136,7 @@ impl Neighbors {
             weights: Vec::new(),
             learned_at: Vec::new(),
             asked: Vec::new(),
-            errors: Adwin::new(DELTA),
-            batch: Vec::new(),
+            errors: Errors::new(BATCH),
             room: settings.window,
             since: 0,
             halves: Halves::default(),
@@ -197,7 +194,7 @@ impl Neighbors {
                 let error = self.error(label, scores);
                 error.into_iter().for_each(|error| self.compare(lesson, label, error));
                 self.keep(event, label, lesson.weight.min(LARGEST), error.is_some());
-                error.into_iter().for_each(|error| self.watch(error));
+                error.into_iter().for_each(|error| self.watch(error, lesson.weight));
             }
         }
         suffered

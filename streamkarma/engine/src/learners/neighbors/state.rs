@@ -3,7 +3,6 @@
 use super::Neighbors;
 use super::column::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT};
 use super::columns::{Columns, MOST};
-use super::cutting::BATCH;
 use super::growing::Halves;
 use super::moments::Moments;
 use crate::learner::Learner;
@@ -12,7 +11,7 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
 /// As many arrays as `to_state` puts out, beside the part for errors.
-const ARRAYS: usize = 12;
+const ARRAYS: usize = 11;
 const ERRORS: &str = "window_errors";
 /// In place of an attribute or of the coordinate of numbers, where there is none.
 const NONE: i64 = -1;
@@ -48,7 +47,6 @@ impl Neighbors {
         let learned_at = slots().map(|slot| self.learned_at[slot] as i64).collect();
         state.put_i64s("window_learned_at", learned_at, &[events]);
         state.put_bools("window_asked", slots().map(|slot| self.asked[slot]).collect(), &[events]);
-        state.put_f64s("window_batch", self.batch.clone(), &[self.batch.len()]);
         state.put_part(ERRORS, self.errors.state());
         state.put_i64s("window_columns", places.iter().flat_map(of_column).collect(), &[places.len(), 2]);
         state.put_f64s("window_metric", places.iter().map(weight).collect(), &[places.len()]);
@@ -73,10 +71,9 @@ impl Neighbors {
         let errors = parts.remove(ERRORS).ok_or(WHY)?;
         ensure(parts.is_empty() && own.0.len() == ARRAYS, WHY)?;
         let mut learner = Self::new(self.settings)?;
-        learner.errors = learner.errors.restored(&errors)?;
+        learner.errors = learner.errors.restored(errors)?;
         learner.take_size(&own)?;
         learner.take_halves(&own)?;
-        learner.take_batch(&own)?;
         learner.take_labels(&own)?;
         learner.take_learned_at(&own)?;
         learner.take_asked(&own)?;
@@ -118,15 +115,6 @@ impl Neighbors {
         let &[sum, squares] = halves else { return Err(WHY.to_owned()) };
         ensure(shape == [2] && sum.abs() <= 9e15 && (0.0..=9e15).contains(&squares), WHY)?;
         self.halves = Halves { sum, squares, ..self.halves };
-        Ok(())
-    }
-
-    /// Errors of a batch that is not full yet.
-    fn take_batch(&mut self, state: &State) -> Result<(), Refused> {
-        let (batch, shape) = state.f64s("window_batch")?;
-        ensure(shape == [batch.len()] && batch.len() < BATCH, WHY)?;
-        ensure(batch.iter().all(|error| (0.0..=1.0).contains(error)), WHY)?;
-        self.batch = batch.to_vec();
         Ok(())
     }
 

@@ -1,0 +1,130 @@
+//! The errors of a learner, watched for a change after which what it keeps is of an older world.
+
+use crate::adwin::Adwin;
+use crate::adwin::state::ARRAYS as OF_WINDOW;
+use crate::state::{Refused, State, ensure};
+
+/// The chance of an alarm where nothing changes, each time. On six streams with a change (mixed and sine; 0, 30 and
+/// 50 % missing; seeds 11 to 16) with anything between 1e-2 and 1e-7 neighbours made as many errors afterwards.
+const DELTA: f64 = 1e-4;
+/// Sums of weights that differ by this are equal.
+pub const ROUNDING: f64 = 1e-6;
+const WHY: &str = "the errors that were not taken in yet contradict each other";
+
+/// Errors between 0 and 1, watched by ADWIN, see [`crate::adwin`].
+///
+/// Events that share a label say the same, so they count by their weight: as many as weigh 1 together are one error.
+/// An event that weighs more than 1 is one error, too.
+#[derive(Clone, Debug)]
+pub struct Errors {
+    window: Adwin,
+    /// So many are taken in at a time.
+    size: f64,
+    /// Those of the batch in hand: how many, their sum, and that of their squares.
+    batch: [f64; 3],
+    /// The weight of the error in hand, less than 1, and its sum.
+    part: [f64; 2],
+}
+
+impl Errors {
+    /// None so far; to be taken in so many at a time, which takes less time the more they are.
+    pub fn new(size: u32) -> Self {
+        Self { window: Adwin::new(DELTA), size: f64::from(size), batch: [0.0; 3], part: [0.0; 2] }
+    }
+
+    /// Take in the error of an event. If errors have become more than they were, the weight of the latest events,
+    /// those from after the change; events count in it by their weight, as above.
+    pub fn observe(&mut self, error: f64, weight: f64) -> Option<f64> {
+        let (error, weight) = (error.clamp(0.0, 1.0), weight.min(1.0));
+        let rest = self.part[0] + weight - 1.0;
+        if rest < 0.0 {
+            self.part = [self.part[0] + weight, self.part[1] + weight * error];
+            return None;
+        }
+        let whole = (self.part[1] + (weight - rest) * error).min(1.0);
+        self.part = [rest, rest * error];
+        for (sum, more) in self.batch.iter_mut().zip([1.0, whole, whole * whole]) {
+            *sum += more;
+        }
+        if self.batch[0] < self.size {
+            return None;
+        }
+        let [count, sum, squares] = std::mem::take(&mut self.batch);
+        let drift = self.window.update(count as u64, sum, squares)?;
+        (drift.after > drift.before).then_some(drift.length as f64 + rest)
+    }
+
+    /// How many errors the window holds.
+    #[cfg(test)]
+    pub fn len(&self) -> u64 {
+        self.window.len()
+    }
+
+    /// Everything it knows.
+    pub fn state(&self) -> State {
+        let mut state = self.window.state();
+        state.put_f64s("next", [&self.batch[..], &self.part].concat(), &[5]);
+        state
+    }
+
+    /// Those of a state, taken in as these are.
+    ///
+    /// # Errors
+    ///
+    /// If the arrays contradict each other.
+    pub fn restored(&self, mut state: State) -> Result<Self, Refused> {
+        let (next, shape) = state.f64s("next")?;
+        let &[count, sum, squares, weight, error] = next else { return Err(WHY.to_owned()) };
+        ensure(shape == [5] && state.0.len() == OF_WINDOW + 1, WHY)?;
+        ensure((0.0..self.size).contains(&count) && count.fract() == 0.0, WHY)?;
+        ensure((0.0..=count).contains(&sum) && (0.0..=count).contains(&squares), WHY)?;
+        ensure((0.0..1.0).contains(&weight) && (0.0..=1.0).contains(&error), WHY)?;
+        state.0.remove("next");
+        let window = self.window.restored(&state)?;
+        Ok(Self { window, size: self.size, batch: [count, sum, squares], part: [weight, error] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Errors of some labels, of which more are wrong from the `change` on, each taken in `times` times; after which
+    /// label the first alarm was, and what was new by then.
+    fn alarm(times: usize, weight: f64, labels: usize, change: usize) -> Option<(usize, f64)> {
+        let (mut errors, mut random) = (Errors::new(1), Random(5));
+        (0..labels).find_map(|label| {
+            let wrong = random.unit() < if label < change { 0.1 } else { 0.8 };
+            let newer = (0..times).filter_map(|_| errors.observe(f64::from(u8::from(wrong)), weight)).last();
+            newer.map(|newer| (label, newer))
+        })
+    }
+
+    #[test]
+    fn events_of_one_label_are_one_error() {
+        let alone = alarm(1, 1.0, 700, 400);
+        let (label, newer) = alone.unwrap();
+        assert!((405..430).contains(&label) && newer <= (label + 2 - 400) as f64, "{label} {newer}");
+        let (other, rest) = alarm(64, 1.0 / 64.0, 700, 400).unwrap();
+        assert!(other == label && rest == newer);
+        assert_eq!(alarm(64, 1.0 / 64.0, 700, 700), None);
+        // As if each of them were an error of its own.
+        assert!(alarm(64, 1.0, 700, 700).is_some());
+        assert_eq!(alarm(1, 9.0, 700, 400), alone);
+    }
+
+    #[test]
+    fn weights_add_up() {
+        let mut errors = Errors::new(2);
+        for _ in 0..50 {
+            assert_eq!(errors.observe(0.5, 0.3), None);
+        }
+        // Fifteen, of which one is not taken in yet.
+        assert_eq!(errors.len(), 14);
+        assert_eq!(errors.batch[0] + errors.part[0].round(), 1.0);
+        assert!((errors.window.mean() - 0.5).abs() < 1e-12);
+        let back = Errors::new(2).restored(errors.state()).unwrap();
+        assert_eq!(back.state(), errors.state());
+    }
+}
