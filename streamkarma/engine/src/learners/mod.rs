@@ -20,6 +20,7 @@ pub mod rated;
 pub mod sgd;
 pub mod subspace;
 pub mod support_vectors;
+mod thinning;
 pub mod transformed_target;
 
 #[cfg(test)]

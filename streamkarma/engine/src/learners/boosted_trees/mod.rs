@@ -33,13 +33,13 @@ mod tests;
 use self::ensemble::Ensemble;
 use self::fitting::Task;
 use crate::block::{Event, Gone};
-use crate::chance::Random;
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::codes::Codes;
 use crate::learners::errors::{Errors, ROUNDING};
 use crate::learners::latest::{Kept, Latest};
+use crate::learners::thinning::kept_weight;
 use crate::loss::Loss;
 use crate::state::{Refused, State, ensure};
 
@@ -60,11 +60,9 @@ const MOST_EVENTS: usize = 1 << 20;
 const LARGEST_WEIGHT: f64 = 1e6;
 /// Targets are cut at this, so that their squares stay finite.
 const LARGEST_TARGET: f64 = 1e12;
-/// Of events of a smaller weight, such as those that share their label with many others, as many are kept as if each
-/// had this one, so that the window reaches further back.
-const LIGHT: f64 = 0.125;
-/// Where random numbers for that are from.
-const LOTTERY: u64 = 1 << 32;
+/// Events that are kept have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in
+/// four orders, with .06, .125 and 1 the log loss of trees alone was 1.3, .5 and 2.5 % higher.
+const LIGHT: f64 = 0.25;
 /// Events until the first fit, and at least from one to the next.
 const FIRST: u64 = 32;
 const SHORTEST: u64 = 8;
@@ -153,10 +151,8 @@ impl BoostedTrees {
 
     /// Keep the event that was predicted last, if it counts much; of those that count little some, which count more.
     fn keep(&mut self, label: f64, weight: f64) {
-        let chance = (weight / LIGHT).min(1.0);
-        let drawn = (Random::new(LOTTERY, self.steps).next() >> 11) as f64 / (1u64 << 53) as f64;
-        if drawn < chance {
-            self.latest.keep(&self.codes, label, weight / chance, self.steps);
+        if let Some(weight) = kept_weight(weight, LIGHT, self.steps) {
+            self.latest.keep(&self.codes, label, weight, self.steps);
         }
     }
 

@@ -350,3 +350,21 @@ fn settings_out_of_their_range_are_refused() {
         assert!(Neighbors::new(Settings { regression: false, window, grows: false, neighbors }).is_err());
     }
 }
+
+#[test]
+fn of_events_that_share_a_label_about_one_is_kept() {
+    let (samples, mut model) = (stream(9, 4000), learner(false, 1000, 5));
+    for (t, sample) in samples.iter().enumerate() {
+        let shared = Lesson { weight: 1.0 / 40.0, shares_label: true, ..sample.lesson() };
+        model.step(sample.event(), shared, &mut [0.0]);
+        assert_eq!(model.steps, t as u64 + 1);
+    }
+    assert!((75..125).contains(&model.labels.len()), "{}", model.labels.len());
+    assert!(model.weights.iter().all(|weight| *weight == 1.0));
+    // Light events with labels of their own are all kept.
+    let (mut model, light) = (learner(false, 1000, 5), 1.0 / 40.0);
+    samples[..100].iter().for_each(|sample| {
+        model.step(sample.event(), Lesson { weight: light, ..sample.lesson() }, &mut [0.0]);
+    });
+    assert!(model.labels.len() == 100 && model.weights.iter().all(|weight| *weight == light));
+}
