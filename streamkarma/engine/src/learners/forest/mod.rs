@@ -42,6 +42,7 @@ use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::codes::Codes;
 use crate::learners::latest::Latest;
+use crate::learners::thinning::kept_weight;
 use crate::loss::Loss;
 use crate::math::{exp, log};
 use crate::state::{Refused, State, ensure};
@@ -75,6 +76,9 @@ const FLOOR: f64 = 1e-3;
 /// fewer errors by this, in the geometric mean, and 14 % fewer in events 200 to 1,000 after a change; with 4,000 events
 /// 9.4 and 15 %, in a model file that is four times as large.
 const KEPT: usize = 1000;
+/// They have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in four orders,
+/// the log loss of a forest alone is .7 % lower by this.
+const LIGHT: f64 = 1.0;
 /// Lessons count no more than this.
 const LARGEST_WEIGHT: f64 = 1e6;
 /// Targets are cut at this, so that their squares stay finite.
@@ -155,7 +159,8 @@ impl Forest {
             self.steps += 1;
             let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
             let (codes, shape, step) = (&self.codes, &self.shape, self.steps);
-            let is_kept = self.replays.keep(codes, label, weight, step);
+            let kept = kept_weight(weight, LIGHT, step);
+            let is_kept = kept.is_some_and(|weight| self.replays.keep(codes, label, weight, step));
             for (number, tree) in self.trees.iter_mut().enumerate() {
                 let (times, mut random) = drawn(&self.poisson, number, step);
                 let lesson =
