@@ -61,7 +61,7 @@ const LARGEST_WEIGHT: f64 = 1e6;
 /// Targets are cut at this, so that their squares stay finite.
 const LARGEST_TARGET: f64 = 1e12;
 /// Events that are kept have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in
-/// four orders, with .06, .125 and 1 the log loss of trees alone was 1.3, .5 and 2.5 % higher.
+/// four orders and with events drawn at random, trees alone had a log loss of .412 with .125, .410 with .3 and .420 with 1.
 const LIGHT: f64 = 0.25;
 /// Events until the first fit, and at least from one to the next.
 const FIRST: u64 = 32;
