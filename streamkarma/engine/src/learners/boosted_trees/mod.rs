@@ -156,7 +156,7 @@ impl BoostedTrees {
         }
     }
 
-    /// Take in the error of the event that was kept last, and drop what is from before a change.
+    /// Take in the error of the event that was predicted last, and drop what is from before a change.
     fn watch(&mut self, label: f64, weight: f64, scores: &[f64]) {
         let error = if self.settings.regression {
             let away = (label - scores[0]).abs();
@@ -168,9 +168,9 @@ impl BoostedTrees {
         let Some(mut newer) = self.errors.observe(error, weight) else { return };
         // Of events that it was not asked about more are dropped than need be.
         let is_newer = |event: &&Kept| {
-            let is_newer = newer > ROUNDING;
+            let left = newer;
             newer -= event.weight.min(1.0);
-            is_newer
+            left > ROUNDING
         };
         let kept = self.latest.events.iter().rev().take_while(is_newer).count();
         self.latest.events.drain(..self.latest.events.len() - kept);

@@ -43,6 +43,25 @@ fn the_latest_are_kept() {
 }
 
 #[test]
+fn of_events_that_share_a_label_about_one_is_kept() {
+    let (mut forest, mut numbers) = (new(Task::Two, 0.0), Numbers::new(9));
+    for _ in 0..KEPT {
+        let sample = Sample::new(&mut numbers);
+        let lesson = Lesson { weight: 1.0 / 40.0, ..Lesson::of(sample.label(Task::Two)) };
+        forest.step(sample.event(), lesson, &mut [0.0]);
+    }
+    let kept = &forest.replays.events;
+    assert!(
+        (20..=30).contains(&kept.len()) && kept.iter().all(|event| event.weight == 1.0),
+        "{}",
+        kept.len()
+    );
+    let mut again = new(Task::Two, 0.0);
+    again.restore(&forest.state(), 4, 6).unwrap();
+    assert_eq!(again.state(), forest.state());
+}
+
+#[test]
 fn what_was_given_up_is_not_replayed_and_leaves_are_found_again() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 3, 400);

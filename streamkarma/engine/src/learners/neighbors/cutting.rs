@@ -31,7 +31,7 @@ impl Neighbors {
         Some(self.slopes[if self.slopes.len() > 1 { label as usize } else { 0 }].abs().min(1.0))
     }
 
-    /// Take in the error of the event that was put into the window last, and drop what is from before a change.
+    /// Take in the error of the event that was learned last, and drop what is from before a change.
     pub(super) fn watch(&mut self, error: f64, weight: f64) {
         if let Some(newer) = self.errors.observe(error, weight) {
             self.cut(newer);
