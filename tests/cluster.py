@@ -20,6 +20,9 @@ from streamkarma.checkpoint import read
 from tests import forked
 from tests.broker import Broker
 
+#: A commit is answered before the partitions of its transaction know of it.
+_ENDING = ["PrepareCommit", "PrepareAbort"]
+
 
 class Record(NamedTuple):
     """A record for a topic."""
@@ -92,6 +95,7 @@ class Cluster:
 
     def get(self, topic: str, partitions: int = 1, isolation: str = "read_committed") -> list[Any]:
         """All records visible now, by partition; by default only committed ones."""
+        self._finish_transactions()
         consumer = KafkaConsumer(
             bootstrap_servers=self.address, isolation_level=isolation, auto_offset_reset="earliest"
         )
@@ -104,6 +108,13 @@ class Cluster:
                 found += consumer.poll(timeout_ms=500).get(partition, [])
         consumer.close()
         return found
+
+    def _finish_transactions(self) -> None:
+        """Wait for transactions that were committed, or aborted, and whose records still look open."""
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        while any(admin.list_transactions(state_filters=_ENDING).values()):
+            time.sleep(0.01)
+        admin.close()
 
     def rows(self, topic: str) -> list[dict[str, Any]]:
         """The predictions in a topic."""
