@@ -170,12 +170,20 @@ class Encoder:
         """Encode all rows of a table, shape (T, names), NaN for what is missing."""
 
     def step(
-        self, record: Any, label: float, weight: float, learner: Learner, asked: Asked | None, given: Any
+        self,
+        record: Any,
+        label: float,
+        weight: float,
+        learner: Learner,
+        asked: Asked | None,
+        given: Any,
+        unit: tuple[float, float, float] | None = None,
     ) -> list[float]:
         """Predict, then learn, one event with a learner; its scores from before.
 
         With weight 0 it is predicted only; with label NaN it teaches what needs no label. Its entity
-        remembers the label as it was ``given``.
+        remembers the label as it was ``given``. In a regression ``unit`` is the target, and the centre and
+        spread of its scores.
         """
 
     def add_late_label(self, entity: str, label: Any) -> None:
@@ -400,6 +408,7 @@ class Learner:
         part: tuple[int, int] | None = None,
         observed: _Marks | None = None,
         shared: _Marks | None = None,
+        units: tuple[_Floats, _Floats, _Floats] | None = None,
     ) -> tuple[_Floats, _Floats]: ...
     def widen(self, classes: int) -> None: ...
     def copy(self) -> Learner:
@@ -599,8 +608,8 @@ class Target:
         """Targets in standard units (NaN for none), and centre and spread before each of them."""
 
     def encode_one(self, target: float, weight: float) -> tuple[float, float, float]: ...
-    def preview_one(self, target: float, weight: float) -> float:
-        """The target in standard units as ``encode_one`` would give it; it leaves no trace."""
+    def preview_one(self, target: float, weight: float) -> tuple[float, float, float]:
+        """What ``encode_one`` would give; it leaves no trace."""
 
     def repeat(self, target: float, times: int, weight: float) -> None:
         """Take in a target that came so many times, with ``weight`` in all."""
@@ -662,9 +671,16 @@ def complete_changes(base: Learner, parts: list[Learner], changes: list[Change])
     """
 
 def explain(
-    learner: Learner, events: Block | Encoded, t: int, others: list[float], ticket: int
+    learner: Learner,
+    events: Block | Encoded,
+    t: int,
+    others: list[float],
+    ticket: int,
+    unit: tuple[float, float],
 ) -> tuple[list[int], _Floats, _Floats, _Floats, _Floats]:
     """Predict event ``t`` and explain its scores; a mixture needs those of ``others`` and the event's ticket.
+
+    ``unit`` has the centre and spread of the scores of a regression; else it is (0, 1).
 
     Returns attributes, their parts of the scores, shape (A, C), and of shape (C,) the scores, the constants,
     and the parts of these that come from calibrating.

@@ -15,6 +15,8 @@ from streamkarma.events.block import Block
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
+#: Targets as they came, and the centre and spread of their scores.
+Units = tuple[Floats, Floats, Floats]
 
 #: Above every attribute and coordinate: the bound for states that come from a learner itself.
 ANY = 1 << 31
@@ -104,6 +106,7 @@ class Learner(ABC):
         part: tuple[int, int] | None = None,
         observed: NDArray[np.bool_] | None = None,
         shared: NDArray[np.bool_] | None = None,
+        units: Units | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict and then learn each event.
 
@@ -130,6 +133,9 @@ class Learner(ABC):
         shared
             Shape (T,): whether the event shares its label with others, its weight being its share. A mixture
             then uses the weight unchanged.
+        units
+            Of a regression: the targets before they were standardised, and the centre and the spread by which
+            a score becomes a prediction, each of shape (T,). None if targets are not standardised.
 
         Returns
         -------
@@ -141,12 +147,16 @@ class Learner(ABC):
         ValueError
             If the number of labels or weights does not match, or a label is not a class.
         """
-        return self.engine.run(events, labels, weights, tickets, external, part, observed, shared)
+        return self.engine.run(events, labels, weights, tickets, external, part, observed, shared, units)
 
-    def scores(self, events: Block | Encoded, external: Floats | None = None) -> Floats:
-        """Scores of every event, shape (T, C), without learning."""
+    def scores(
+        self, events: Block | Encoded, external: Floats | None = None, unit: tuple[float, float] = (0.0, 1.0)
+    ) -> Floats:
+        """Scores of every event, shape (T, C), without learning; ``unit`` is their centre and spread."""
         count = len(events) if isinstance(events, Encoded) else len(events.starts) - 1
-        return self.run(events, np.full(count, np.nan), np.zeros(count), None, external)[0]
+        none = np.full(count, np.nan)
+        units = none, *(np.full(count, each) for each in unit)
+        return self.run(events, none, np.zeros(count), None, external, units=units)[0]
 
     def restart(self, steps: int) -> None:
         """Forget everything and continue as if after ``steps`` steps."""

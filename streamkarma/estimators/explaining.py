@@ -98,6 +98,11 @@ class Explains:
         score, constant, calibration = map(shown, (columns.score, columns.constant, columns.calibration))
         return Explanation(score, constant, calibration, parts, asked)
 
+    @property
+    def unit(self) -> tuple[float, float]:
+        """Centre and spread of the unit of scores; of a regression that of the target."""
+        return 0.0, 1.0
+
     def in_units(self, columns: Columns) -> Columns:
         """An explanation of scores as one of what is shown: of a regression, predictions."""
         return columns
@@ -131,7 +136,9 @@ def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
     others = [] if external is None else external[:, t].ravel().tolist()
     asked = model._pipeline.asked
     ticket = 0 if asked is None else asked.engine.ticket_of(events, t)
-    attributes, parts, scores, constants, calibrations = _engine.explain(engine, events, t, others, ticket)
+    attributes, parts, scores, constants, calibrations = _engine.explain(
+        engine, events, t, others, ticket, model.unit
+    )
     names = model.vocabulary.names_of(attributes)
     contributions = {}
     for attribute, part in zip(attributes, parts, strict=True):

@@ -78,7 +78,7 @@ def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tu
     if not records:
         return []
     encoded = read_whole(model, records)
-    scores = model._pipeline.learner.scores(encoded, model._external_of(encoded))
+    scores = model._pipeline.learner.scores(encoded, model._external_of(encoded), model.unit)
     ends = np.cumsum([len(outcome.records) for outcome in outcomes])[:-1]
     return list(zip(outcomes, np.split(scores, ends), strict=True))
 

@@ -19,7 +19,7 @@ from streamkarma._engine import (
     merge_learners,
 )
 from streamkarma.core.asked import Asked, LateLabels
-from streamkarma.core.learner import Arrays, Floats, Learner, Rates
+from streamkarma.core.learner import Arrays, Floats, Learner, Rates, Units
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.errors import RecordError
 from streamkarma.estimators.settings import Following, Rules, averaging_window
@@ -129,7 +129,14 @@ class Pipeline:
         self.encoder.read_table(names, table, list(learned), events, asked=True, labels=known)
         return events
 
-    def one(self, record: Record, label: float, weight: float, given: Any = None) -> list[float]:
+    def one(
+        self,
+        record: Record,
+        label: float,
+        weight: float,
+        given: Any = None,
+        unit: tuple[float, float, float] | None = None,
+    ) -> list[float]:
         """Predict, then learn, one event.
 
         Parameters
@@ -140,6 +147,8 @@ class Pipeline:
             As in ``Learner.run``; with weight 0 the event is only predicted.
         given
             The label as it was given, for the memory of its entity.
+        unit
+            Of a regression: the target before it was standardised, and the centre and spread of the score.
 
         Returns
         -------
@@ -151,7 +160,7 @@ class Pipeline:
             If the event is invalid.
         """
         asked = None if self.asked is None else self.asked.engine
-        return self.encoder.step(record, label, weight, self.learner.engine, asked, given)
+        return self.encoder.step(record, label, weight, self.learner.engine, asked, given, unit)
 
     @property
     def ticket(self) -> NDArray[np.uint64]:
@@ -182,7 +191,12 @@ class Pipeline:
         return self._late.tickets
 
     def run(
-        self, part: slice, labels: Floats, weights: Floats, external: Floats | None = None
+        self,
+        part: slice,
+        labels: Floats,
+        weights: Floats,
+        external: Floats | None = None,
+        units: Units | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict, then learn, a part of the events taken last.
 
@@ -192,23 +206,26 @@ class Pipeline:
             Which of them.
         labels, weights
             As in ``Learner.run``, for these events.
-        external
+        external, units
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
         late, bounds = self._late, (part.start, part.stop)
         tickets, observed, shared = late.tickets[part], late.observed[part], late.shared[part]
-        return self.learner.run(self.encoded, labels, weights, tickets, external, bounds, observed, shared)
+        return self.learner.run(
+            self.encoded, labels, weights, tickets, external, bounds, observed, shared, units
+        )
 
-    def scores(self, events: Encoded) -> Floats:
-        """Scores of events by the current model, shape (T, C).
+    def scores(self, events: Encoded, unit: tuple[float, float] = (0.0, 1.0)) -> Floats:
+        """Scores of events by the current model, shape (T, C); ``unit`` is their centre and spread.
 
         The model does not change, except that a mixture remembers what was said of events.
         """
         none = np.zeros(len(events), np.bool_)
         self.take(events, none, ~none)
-        nothing = np.full(len(events), np.nan), np.zeros(len(events))
-        return self.run(slice(0, len(events)), *nothing)[0]
+        missing, nothing = np.full(len(events), np.nan), np.zeros(len(events))
+        units = missing, *(np.full(len(events), each) for each in unit)
+        return self.run(slice(0, len(events)), missing, nothing, units=units)[0]
 
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
         """A flat record without the values that will not be used when it is learned later.

@@ -76,8 +76,8 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         """The predicted target; 0 before anything was learned."""
         if self._pipeline.learner.external:
             return float(self._predict([x])[0])
-        score = self._pipeline.one(x, nan, 0.0)[0]
         _, centre, spread = self._target.encode_one(nan, 0.0)
+        score = self._pipeline.one(x, nan, 0.0, unit=(nan, centre, spread))[0]
         return score * spread + centre
 
     def predict_interval_one(self, x: Record, coverage: float | None = None) -> tuple[float, float]:
@@ -129,9 +129,9 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             return
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
-        standard = self._target.preview_one(target, weight)
-        score = self._pipeline.one(x, standard, weight, target)[0]
-        _, centre, spread = self._target.encode_one(target, weight)
+        standard, centre, spread = self._target.preview_one(target, weight)
+        score = self._pipeline.one(x, standard, weight, target, (target, centre, spread))[0]
+        self._target.encode_one(target, weight)
         if self._conformal is not None:
             predicted, wanted, weighed = np.array([[score * spread + centre], [target], [weight]])
             self._intervals(predicted, wanted, weighed, self._pipeline.ticket)
@@ -145,7 +145,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         if self._pipeline.learner.external:
             return self.run(events, [None] * len(X), [0.0] * len(X)).predictions
         _, centre, spread = self._target.encode_one(nan, 0.0)
-        return self._pipeline.scores(events)[:, 0] * spread + centre
+        return self._pipeline.scores(events, (centre, spread))[:, 0] * spread + centre
 
     def run(
         self,
@@ -161,7 +161,8 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         unknown = np.isnan(wanted)
         self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown, late)
         external = self._external_scores(events, wanted, weighed, centres, spreads)
-        scores = self._pipeline.run(slice(0, len(wanted)), standard, weighed, external)[0][:, 0]
+        units, whole = (wanted, centres, spreads), slice(0, len(wanted))
+        scores = self._pipeline.run(whole, standard, weighed, external, units)[0][:, 0]
         loss = REGRESSION[self.loss]
         losses = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
         predictions = scores * spreads + centres
@@ -180,9 +181,15 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         _, centres, spreads = self._target.encode(none, np.zeros(count))
         return self._external_scores(events, none, np.zeros(count), centres, spreads)
 
+    @property
+    def unit(self) -> tuple[float, float]:
+        """See ``Explains.unit``: centre and spread of the target."""
+        _, centre, spread = self._target.encode_one(nan, 0.0)
+        return centre, spread
+
     def in_units(self, columns: Columns) -> Columns:
         """See ``Explains.in_units``: those of the target."""
-        _, centre, spread = self._target.encode_one(nan, 0.0)
+        centre, spread = self.unit
         return columns.scaled(spread, centre)
 
     def spread_by(self, missing: dict[str, Floats]) -> dict[str, Floats]:

@@ -170,7 +170,8 @@ mod tests {
         let (coordinates, values): (Vec<u32>, Vec<f64>) = items.iter().copied().unzip();
         let starts = [0, values.len()];
         let (attributes, coordinates) = (&coordinates, &coordinates);
-        let raw = Block { starts: &starts, attributes, coordinates, values: &values, gone: &[] };
+        let raw =
+            Block { starts: &starts, attributes, coordinates, values: &values, raw: &values, gone: &[] };
         let mut ticket = [u64::MAX];
         model.tickets(&raw, &[learned], &[!learned], &mut ticket);
         ticket[0]

@@ -17,9 +17,17 @@ pub struct Event<'a> {
     pub coordinates: &'a [u32],
     /// The values, as many as coordinates.
     pub values: &'a [f64],
+    /// The values as they came, before they were standardised: for learners that compare events over a long time, in
+    /// which the running scale moves.
+    pub raw: &'a [f64],
 }
 
-impl Event<'_> {
+impl<'a> Event<'a> {
+    /// One whose values are as they came.
+    pub fn of(attributes: &'a [u32], coordinates: &'a [u32], values: &'a [f64]) -> Self {
+        Self { attributes, coordinates, values, raw: values }
+    }
+
     /// How many items it has.
     pub fn len(&self) -> usize {
         self.values.len()
@@ -81,6 +89,8 @@ pub struct Block<'a> {
     pub coordinates: &'a [u32],
     /// See [`Event`].
     pub values: &'a [f64],
+    /// See [`Event`].
+    pub raw: &'a [f64],
     /// What was given up on the way, in the order of the events.
     pub gone: &'a [Gone],
 }
@@ -88,8 +98,8 @@ pub struct Block<'a> {
 impl<'a> Block<'a> {
     /// One event alone; `starts` are 0 and how many items it has.
     pub fn of(event: &Event<'a>, starts: &'a [usize; 2]) -> Self {
-        let Event { attributes, coordinates, values } = *event;
-        Self { starts, attributes, coordinates, values, gone: &[] }
+        let Event { attributes, coordinates, values, raw } = *event;
+        Self { starts, attributes, coordinates, values, raw, gone: &[] }
     }
 
     /// How many events there are.
@@ -125,7 +135,8 @@ impl<'a> Block<'a> {
         Event {
             attributes: &self.attributes[items.clone()],
             coordinates: &self.coordinates[items.clone()],
-            values: &self.values[items],
+            values: &self.values[items.clone()],
+            raw: &self.raw[items],
         }
     }
 }

@@ -52,6 +52,7 @@ impl Encoded {
             attributes: &self.attributes,
             coordinates: &self.coordinates,
             values: &self.values,
+            raw: &self.raw,
             gone: &self.gone,
         }
     }

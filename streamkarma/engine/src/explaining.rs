@@ -1,7 +1,7 @@
 //! What each attribute of an event contributes to its scores.
 
 use crate::block::Event;
-use crate::learner::{Learner, Lesson};
+use crate::learner::{Learner, Lesson, Unit};
 
 /// What each attribute of an event contributes to its scores; the rest of a score is the constant.
 #[derive(Clone, Debug)]
@@ -14,19 +14,21 @@ pub struct Explanation {
     pub scores: Vec<f64>,
     /// Which part of each constant comes from calibrating and mixing.
     pub calibration: Vec<f64>,
+    /// The unit of the scores, of a regression.
+    pub unit: Unit,
 }
 
 impl Explanation {
-    /// Predict an event and explain its scores; `others` and `ticket` as in [`Lesson`].
-    pub fn of(learner: &mut dyn Learner, event: Event, others: &[f64], ticket: u64) -> Self {
+    /// Predict an event and explain its scores; `others`, `ticket` and `unit` as in [`Lesson`].
+    pub fn of(learner: &mut dyn Learner, event: Event, others: &[f64], ticket: u64, unit: Unit) -> Self {
         let width = learner.models() * learner.classes();
         let mut scores = vec![0.0; width];
-        learner.step(event, Lesson { others, ticket, ..Lesson::NONE }, &mut scores);
+        learner.step(event, Lesson { others, ticket, unit, ..Lesson::NONE }, &mut scores);
         let mut room = Vec::new();
         let observed = event.observed(&mut room);
         let attributes: Vec<u32> = observed.iter().copied().filter(|&each| each > 0).collect();
         let parts = vec![0.0; attributes.len() * width];
-        let mut explanation = Self { attributes, parts, scores, calibration: vec![0.0; width] };
+        let mut explanation = Self { attributes, parts, scores, calibration: vec![0.0; width], unit };
         learner.explain(event, &mut explanation);
         explanation
     }
@@ -86,8 +88,9 @@ pub fn leave_one_out<L: Learner + ?Sized>(learner: &mut L, event: Event, into: &
         let attributes: Vec<u32> = others().map(|item| event.attributes[item]).collect();
         let coordinates: Vec<u32> = others().map(|item| event.coordinates[item]).collect();
         let values: Vec<f64> = others().map(|item| event.values[item]).collect();
-        let rest = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
-        learner.step(rest, Lesson::NONE, &mut scores);
+        let raw: Vec<f64> = others().map(|item| event.raw[item]).collect();
+        let rest = Event { attributes: &attributes, coordinates: &coordinates, values: &values, raw: &raw };
+        learner.step(rest, Lesson { unit: into.unit, ..Lesson::NONE }, &mut scores);
         for (column, score) in scores.iter().enumerate() {
             into.add(attribute, column, into.scores[column] - score);
         }

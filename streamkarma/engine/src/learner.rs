@@ -9,12 +9,40 @@ use crate::change::Change;
 use crate::explaining::{Explanation, leave_one_out};
 use crate::state::{Refused, State};
 
+/// In which targets are standardised; it moves with them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// Which target is 0.
+    pub centre: f64,
+    /// How much 1 is, above 0.
+    pub spread: f64,
+}
+
+impl Unit {
+    /// Targets as they come.
+    pub const NONE: Self = Self { centre: 0.0, spread: 1.0 };
+
+    /// A number in this unit.
+    pub fn standard(self, number: f64) -> f64 {
+        (number - self.centre) / self.spread
+    }
+
+    /// The number that is this much in this unit.
+    pub fn plain(self, standard: f64) -> f64 {
+        standard * self.spread + self.centre
+    }
+}
+
 /// What is known of one event beside what it observes.
 #[derive(Clone, Copy, Debug)]
 pub struct Lesson<'a> {
     /// +1 or -1, the number of a class, or a target; NaN for an event without a label, which teaches what
     /// needs none.
     pub label: f64,
+    /// The label as it came: in a regression the target before it was standardised.
+    pub target: f64,
+    /// Of a regression: the unit of scores.
+    pub unit: Unit,
     /// How often the event counts, 0 or more; one of weight 0 is predicted only and leaves the model as it
     /// is.
     pub weight: f64,
@@ -35,6 +63,8 @@ impl Lesson<'static> {
     /// Nothing to learn: the event is predicted only.
     pub const NONE: Self = Self {
         label: f64::NAN,
+        target: f64::NAN,
+        unit: Unit::NONE,
         weight: 0.0,
         ticket: 0,
         observed_before: false,
@@ -45,7 +75,7 @@ impl Lesson<'static> {
 
     /// A label, or NaN for none, of an event that counts once.
     pub const fn of(label: f64) -> Self {
-        Self { label, weight: 1.0, ..Self::NONE }
+        Self { label, target: label, weight: 1.0, ..Self::NONE }
     }
 }
 

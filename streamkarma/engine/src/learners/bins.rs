@@ -211,7 +211,7 @@ mod tests {
 
     fn features(most: usize, coordinates: &[u32], values: &[f64]) -> Vec<(u32, f64)> {
         let mut items = Items::default();
-        BinFeatures { most }.expand(&Event { attributes: coordinates, coordinates, values }, &mut items);
+        BinFeatures { most }.expand(&Event::of(coordinates, coordinates, values), &mut items);
         items.coordinates.into_iter().zip(items.values).collect()
     }
 
@@ -276,7 +276,8 @@ mod tests {
         for t in 0..3000 {
             let (a, b) = (number(2 * t), number(2 * t + 1));
             let label = if a.abs() < 1.0 && b.abs() < 1.5 { 1.0 } else { -1.0 };
-            let event = Event { attributes: &[0, 1, 2], coordinates: &[0, 1, 2], values: &[1.0, a, b] };
+            let values = [1.0, a, b];
+            let event = Event::of(&[0, 1, 2], &[0, 1, 2], &values);
             learner.step(event, Lesson::of(label), &mut score);
             errors += i32::from(t >= 1000 && score[0] * label <= 0.0);
         }
@@ -291,7 +292,7 @@ mod tests {
     fn names_never_learned_leave_no_trace_and_none_breaks_anything() {
         let (mut learner, mut score) = (learner(), [0.0]);
         let attributes = [0, 1, u32::MAX >> 1];
-        let known = Event { attributes: &[0, 1], coordinates: &[0, 1], values: &[1.0, 1.0] };
+        let known = Event::of(&[0, 1], &[0, 1], &[1.0, 1.0]);
         learner.step(known, Lesson::of(1.0), &mut score);
         let before = learner.state();
         for value in [1.0, 0.3, -5.0] {
@@ -303,7 +304,7 @@ mod tests {
             let squares = |all: &[(u32, f64)]| all.iter().map(|each| each.1 * each.1).sum::<f64>();
             let learned = squares(&features(512, &[0, 1, 2], values));
             assert!((squares(&unseen) + squares(&listed) - learned).abs() < 1e-12);
-            let event = Event { attributes: &attributes, coordinates: &attributes, values };
+            let event = Event::of(&attributes, &attributes, values);
             learner.step(event, Lesson::NONE, &mut score);
             assert_eq!(learner.state(), before);
             learner.step(event, Lesson { weight: 1e100, ..Lesson::of(-1.0) }, &mut score);

@@ -3,13 +3,11 @@
 //! A code says where among [`CODES`] ordered cells a standardised value lies. Three quarters of the cells are
 //! spread by the normal distribution and one quarter evenly, so that tails are told apart as well. A leaf joins
 //! codes to the bins of its histograms, and the further down it is, the finer these are.
-//!
-//! A coordinate without a value is missing if its attribute is. If the attribute is there, with another of its
-//! categories, the coordinate has value 0.
 
-use std::hint::select_unpredictable;
+use std::ops::{Deref, DerefMut};
 
-use crate::block::{Event, Gone, below};
+use super::row::{Cell, Row};
+use crate::block::Event;
 use crate::math::exp;
 
 /// How many codes there are; values within ±[`REACH`] are told apart by 5 / 1,024.
@@ -21,133 +19,49 @@ const CELLS: usize = 2048;
 /// Standardised values go no further.
 const REACH: f64 = 5.0;
 const WIDTH: f64 = 2.0 * REACH / CELLS as f64;
-/// The attribute of a coordinate that was never learned.
-const NOBODY: u32 = u32::MAX;
+impl Cell for u16 {
+    const MISSING: Self = MISSING;
 
-/// The event in hand, and to which attributes coordinates belong.
+    fn is_missing(self) -> bool {
+        self == MISSING
+    }
+}
+
+/// The event in hand as codes, and to which attributes coordinates belong.
 #[derive(Clone, Debug)]
 pub struct Codes {
     table: Vec<u16>,
-    /// By coordinate: its attribute, or [`NOBODY`].
-    attributes: Vec<u32>,
-    /// By coordinate: its code in this event.
-    codes: Vec<u16>,
-    /// By attribute: whether this event has it.
-    observed: Vec<bool>,
-    /// The coordinates of the event that are known, but for the constant.
-    items: Vec<u32>,
-    /// The attributes of the event that are known; one may be there several times.
-    present: Vec<u32>,
+    row: Row<u16>,
+}
+
+impl Deref for Codes {
+    type Target = Row<u16>;
+
+    fn deref(&self) -> &Row<u16> {
+        &self.row
+    }
+}
+
+impl DerefMut for Codes {
+    fn deref_mut(&mut self) -> &mut Row<u16> {
+        &mut self.row
+    }
 }
 
 impl Codes {
     /// Nothing is known.
     pub fn new() -> Self {
-        let (attributes, codes, observed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { table: table(), attributes, codes, observed, items: Vec::new(), present: Vec::new() }
-    }
-
-    /// Take in the names of an event that is to be learned; returns whether any is new.
-    pub fn meet(&mut self, event: &Event) -> bool {
-        let mut is_new = false;
-        for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
-            if coordinate as usize >= self.attributes.len() {
-                self.attributes.resize(coordinate as usize + 1, NOBODY);
-                self.codes.resize(coordinate as usize + 1, MISSING);
-            }
-            if attribute as usize >= self.observed.len() {
-                self.observed.resize(attribute as usize + 1, false);
-            }
-            is_new |= std::mem::replace(&mut self.attributes[coordinate as usize], attribute) != attribute;
-        }
-        is_new
-    }
-
-    /// To which attributes coordinates belong, -1 for none.
-    pub fn owners(&self) -> Vec<i32> {
-        self.attributes.iter().map(|&owner| owner as i32).collect()
-    }
-
-    /// To which attribute a coordinate belongs.
-    pub fn owner(&self, coordinate: u32) -> u32 {
-        self.attributes.get(coordinate as usize).copied().unwrap_or(NOBODY)
-    }
-
-    /// Take over to which attributes coordinates belong.
-    pub fn restore(&mut self, owners: Vec<u32>) {
-        let attributes = owners.iter().filter(|&&owner| owner != NOBODY).max();
-        self.observed = vec![false; attributes.map_or(0, |&highest| highest as usize + 1)];
-        self.codes = vec![MISSING; owners.len()];
-        self.attributes = owners;
-        self.items.clear();
-        self.present.clear();
+        Self { table: table(), row: Row::new() }
     }
 
     /// Read an event in the place of the last.
     pub fn read(&mut self, event: &Event) {
-        self.clear();
-        let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
-        for ((&attribute, &coordinate), &value) in items {
-            if coordinate == 0 || attribute as usize >= self.observed.len() {
-                continue;
-            }
-            // An attribute is there with a category that was never learned, too.
-            self.observed[attribute as usize] = true;
-            self.present.push(attribute);
-            if let Some(code) = self.codes.get_mut(coordinate as usize) {
-                *code = self.table[cell(value)];
-                self.items.push(coordinate);
-            }
-        }
-    }
-
-    /// Copy the event's coordinates, but for the constant, and their codes.
-    pub fn copy(&self, coordinates: &mut Vec<u32>, codes: &mut Vec<u16>) {
-        coordinates.clone_from(&self.items);
-        codes.clear();
-        codes.extend(self.items.iter().map(|&coordinate| self.codes[coordinate as usize]));
-    }
-
-    /// Have such an event in the place of the last.
-    pub fn recall(&mut self, items: impl Iterator<Item = (u32, u16)>) {
-        self.clear();
-        for (coordinate, code) in items {
-            let attribute = self.attributes[coordinate as usize];
-            self.codes[coordinate as usize] = code;
-            self.items.push(coordinate);
-            self.observed[attribute as usize] = true;
-            self.present.push(attribute);
-        }
-    }
-
-    /// Have no event in hand.
-    fn clear(&mut self) {
-        self.items.drain(..).for_each(|coordinate| self.codes[coordinate as usize] = MISSING);
-        self.present.drain(..).for_each(|attribute| self.observed[attribute as usize] = false);
-    }
-
-    /// The coordinates of the event, but for the constant.
-    pub fn coordinate(&self, item: usize) -> u32 {
-        self.items[item]
-    }
-
-    /// How many items the event has that are known, but for the constant.
-    pub fn len(&self) -> usize {
-        self.items.len()
+        self.row.fill(event, event.values.iter().map(|&value| self.table[cell(value)]));
     }
 
     /// The code of a coordinate that is known.
     pub fn of(&self, coordinate: u32) -> u16 {
-        let code = self.codes[coordinate as usize];
-        let attribute = self.attributes[coordinate as usize];
-        let is_there = self.observed.get(attribute as usize).is_some_and(|&observed| observed);
-        // Chosen from two codes, not between two ways to go: what will be missing nobody can foresee.
-        select_unpredictable((code == MISSING) & is_there, self.table[CELLS / 2], code)
-    }
-
-    /// The attribute of a coordinate that is known.
-    pub fn attribute(&self, coordinate: u32) -> u32 {
-        self.attributes[coordinate as usize]
+        self.row.cell(coordinate, self.table[CELLS / 2])
     }
 
     /// The code of what has no value; `gone` says whether its attribute has none, either.
@@ -167,21 +81,9 @@ impl Codes {
         self.table[cells.clamp(1, CELLS) - 1]
     }
 
-    /// Forget to whom coordinates belonged.
-    pub fn forget(&mut self, gone: &Gone) {
-        for &coordinate in below(&gone.coordinates, self.attributes.len()) {
-            self.attributes[coordinate as usize] = NOBODY;
-        }
-    }
-
-    /// How many coordinates are known.
-    pub fn coordinates(&self) -> usize {
-        self.attributes.len()
-    }
-
     /// Bytes of the tables.
     pub fn bytes(&self) -> usize {
-        2 * self.table.len() + 6 * self.attributes.len() + self.observed.len()
+        2 * self.table.len() + self.row.bytes()
     }
 }
 

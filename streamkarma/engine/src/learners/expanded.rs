@@ -79,7 +79,7 @@ impl Items {
     fn event(&mut self) -> Event<'_> {
         self.attributes.resize(self.values.len(), 0);
         let Self { attributes, coordinates, values } = self;
-        Event { attributes, coordinates, values }
+        Event::of(attributes, coordinates, values)
     }
 }
 

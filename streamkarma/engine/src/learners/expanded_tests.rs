@@ -64,7 +64,7 @@ fn take(learner: &mut dyn Learner, change: &Change, items: &[(u32, f64)], lesson
     let coordinates: Vec<u32> = items.iter().map(|item| item.1).collect();
     let values: Vec<f64> = items.iter().map(|item| item.2).collect();
     let mut scores = vec![0.0; learner.classes()];
-    let event = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
+    let event = Event::of(&attributes, &coordinates, &values);
     learner.step(event, lesson, &mut scores);
     scores
 }
@@ -160,7 +160,7 @@ fn norm(kind: usize, change: &Change, event: &[(u32, f64)]) -> f64 {
     let values: Vec<f64> =
         event.iter().map(|&(k, x)| (x - change.shift[k as usize]) / change.stretch[k as usize]).collect();
     let places: Vec<u32> = event.iter().map(|item| item.0).collect();
-    let event = Event { attributes: &places, coordinates: &places, values: &values };
+    let event = Event::of(&places, &places, &values);
     let mut items = Items::default();
     match kind {
         0 => ProductFeatures { most: 512 }.expand(&event, &mut items),

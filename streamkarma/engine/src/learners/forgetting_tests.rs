@@ -41,7 +41,7 @@ fn factorisation() -> FactorisationMachine {
     let settings = factorisation::Settings { loss, eta, shrink, half_life, table_bits: 18 };
     let mut learner = FactorisationMachine::new(settings).unwrap();
     // So many coordinates wake it up.
-    let event = Event { attributes: &[0, KIND], coordinates: &[0, 60], values: &[1.0, 1.0] };
+    let event = Event::of(&[0, KIND], &[0, 60], &[1.0, 1.0]);
     learner.step(event, Lesson::of(1.0), &mut [0.0]);
     learner
 }
@@ -185,7 +185,7 @@ fn who_comes_next_begins_as_at_a_new_place() {
 fn score_at(learner: &mut dyn Learner, attribute: u32, coordinate: u32) -> f64 {
     let mut score = [f64::NAN];
     let (attributes, coordinates) = ([0, 2, 3, attribute], [0, 2, 3, coordinate]);
-    let event = Event { attributes: &attributes, coordinates: &coordinates, values: &[1.0, 0.5, -0.7, 1.0] };
+    let event = Event::of(&attributes, &coordinates, &[1.0, 0.5, -0.7, 1.0]);
     learner.step(event, Lesson::NONE, &mut score);
     score[0]
 }
@@ -275,7 +275,8 @@ fn factors_begin_anew() {
 fn a_hashed_table_forgets_little_at_a_time() {
     let mut learner = explicit(2, Update::Arow, 8);
     for coordinate in 0..60 {
-        let event = Event { attributes: &[0, 9], coordinates: &[0, coordinate], values: &[1.0, 1.0] };
+        let coordinates = [0, coordinate];
+        let event = Event::of(&[0, 9], &coordinates, &[1.0, 1.0]);
         learner.step(event, Lesson::of(1.0), &mut [0.0]);
     }
     assert!(learner.can_clear(16) && !learner.can_clear(17));
@@ -294,12 +295,12 @@ fn of_what_is_too_much_a_hashed_table_clears_values_alone_and_one_part_after_the
         let (one, other) = (1 + t % 60, 1 + (t * 7 + 3) % 60);
         let both = [0, one.min(other), one.max(other)];
         let both = if one == other { &both[..2] } else { &both[..] };
-        let event = Event { attributes: both, coordinates: both, values: &[1.0, 0.5, -1.0][..both.len()] };
+        let event = Event::of(both, both, &[1.0, 0.5, -1.0][..both.len()]);
         learner.step(event, Lesson::of(if t % 3 == 0 { 1.0 } else { -1.0 }), &mut [0.0]);
     }
     let alone = |learner: &mut Explicit, k: u32| {
         let (mut score, places) = ([0.0], [0, k]);
-        let event = Event { attributes: &places, coordinates: &places, values: &[1.0, 1.0] };
+        let event = Event::of(&places, &places, &[1.0, 1.0]);
         learner.step(event, Lesson::NONE, &mut score);
         score[0]
     };

@@ -2,6 +2,7 @@
 
 use super::codes::CODES;
 use super::latest::{Kept, Latest, WIDEST};
+use super::row::Cell;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the latest events contradict each other, or do not fit this model";
@@ -31,9 +32,48 @@ impl Bounds {
     }
 }
 
-impl Latest {
+/// Cells that have an array in a state.
+pub trait Stored: Cell {
+    /// Put them out.
+    fn put(cells: Vec<Self>, state: &mut State);
+
+    /// Those of a state.
+    ///
+    /// # Errors
+    ///
+    /// If there are none, or if one of them is none.
+    fn take(state: &State) -> Result<Vec<Self>, Refused>;
+}
+
+impl Stored for u16 {
+    fn put(cells: Vec<Self>, state: &mut State) {
+        let size = cells.len();
+        state.put_i32s("latest_codes", cells.into_iter().map(i32::from).collect(), &[size]);
+    }
+
+    fn take(state: &State) -> Result<Vec<Self>, Refused> {
+        let codes = state.i32s("latest_codes")?.0;
+        ensure(codes.iter().all(|code| (0..i32::from(CODES)).contains(code)), WHY)?;
+        Ok(codes.iter().map(|&code| code as Self).collect())
+    }
+}
+
+impl Stored for f64 {
+    fn put(cells: Vec<Self>, state: &mut State) {
+        let size = cells.len();
+        state.put_f64s("latest_values", cells, &[size]);
+    }
+
+    fn take(state: &State) -> Result<Vec<Self>, Refused> {
+        let values = state.f64s("latest_values")?.0;
+        ensure(values.iter().all(|value| value.is_finite()), WHY)?;
+        Ok(values.to_vec())
+    }
+}
+
+impl<C: Stored> Latest<C> {
     /// How many arrays there are.
-    pub const ARRAYS: usize = 3;
+    pub const ARRAYS: usize = 4;
 
     /// Put out all but in which leaves events are.
     pub fn put(&self, state: &mut State) {
@@ -43,9 +83,10 @@ impl Latest {
         let lessons = events().flat_map(|event| [event.label, event.weight]);
         state.put_f64s("latest_lessons", lessons.collect(), &[events().len(), 2]);
         let items = events().flat_map(|event| self.items(event));
-        let items: Vec<i32> = items.flat_map(|(k, code)| [k as i32, i32::from(code)]).collect();
-        let size = items.len() / 2;
-        state.put_i32s("latest_codes", items, &[size, 2]);
+        let (coordinates, cells): (Vec<i32>, Vec<C>) = items.map(|(k, cell)| (k as i32, cell)).unzip();
+        let size = coordinates.len();
+        state.put_i32s("latest_items", coordinates, &[size]);
+        C::put(cells, state);
     }
 
     /// Take over those of a state; `owners` has the attribute of each coordinate, below 0 for none.
@@ -56,12 +97,13 @@ impl Latest {
     pub fn take(&mut self, state: &State, owners: &[i32], bounds: &Bounds) -> Result<(), Refused> {
         let (sizes, lessons) = (state.i64s("latest")?.0, state.f64s("latest_lessons")?.0);
         let (sizes, lessons) = (sizes.as_chunks::<2>(), lessons.as_chunks::<2>());
-        let (mut items, rest) = state.i32s("latest_codes")?.0.as_chunks::<2>();
-        ensure(sizes.1.is_empty() && lessons.1.is_empty() && rest.is_empty(), WHY)?;
+        let (mut items, cells) = (state.i32s("latest_items")?.0, C::take(state)?);
+        ensure(sizes.1.is_empty() && lessons.1.is_empty() && items.len() == cells.len(), WHY)?;
+        let mut cells = &cells[..];
         ensure(sizes.0.len() == lessons.0.len() && sizes.0.len() <= self.most, WHY)?;
-        let is_item = |item: &[i32; 2]| {
-            let owner = usize::try_from(item[0]).ok().and_then(|k| owners.get(k)).copied().unwrap_or(-1);
-            owner >= 0 && (0..i32::from(CODES)).contains(&item[1])
+        let is_owned = |&coordinate: &i32| {
+            let owner = usize::try_from(coordinate).ok().and_then(|k| owners.get(k));
+            owner.is_some_and(|&owner| owner >= 0)
         };
         self.events.clear();
         let mut last = 1;
@@ -70,11 +112,13 @@ impl Latest {
             ensure(bounds.is_label(label) && bounds.is_weight(weight), WHY)?;
             ensure((0..=WIDEST as i64).contains(&size), WHY)?;
             let (own, others) = items.split_at_checked(size as usize).ok_or(WHY)?;
-            ensure(own.iter().all(is_item), WHY)?;
-            let (coordinates, codes) = own.iter().map(|&[k, code]| (k as u32, code as u16)).unzip();
-            let step = step as u64;
-            self.events.push_back(Kept { coordinates, codes, label, weight, step, ..Kept::default() });
-            (last, items) = (step as i64, others);
+            let (own_cells, other_cells) = cells.split_at(own.len());
+            ensure(own.iter().all(is_owned), WHY)?;
+            let coordinates = own.iter().map(|&k| k as u32).collect();
+            let (cells_of, steps) = (own_cells.to_vec(), step as u64);
+            let kept = Kept { coordinates, cells: cells_of, label, weight, step: steps, ..Kept::default() };
+            self.events.push_back(kept);
+            (last, items, cells) = (step, others, other_cells);
         }
         ensure(items.is_empty(), WHY)
     }

@@ -146,7 +146,7 @@ mod tests {
         for t in 0..100_i32 {
             let x = f64::from(t % 7 - 3) * 1.5;
             let (plain, drawn_in) = ([1.0, x], [1.0, x.signum() * log(1.0 + x.abs())]);
-            let event = Event { attributes: &[0, 1], coordinates: &[0, 1], values: &plain };
+            let event = Event::of(&[0, 1], &[0, 1], &plain);
             let lesson = Lesson::of(if t % 3 == 0 { 1.0 } else { -1.0 });
             let (mut scores, mut expected) = ([0.0; 2], [0.0; 2]);
             outer.step(event, lesson, &mut scores);

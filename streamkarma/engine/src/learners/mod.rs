@@ -17,6 +17,7 @@ mod moved_codes;
 pub mod neighbors;
 pub mod products;
 pub mod rated;
+mod row;
 pub mod sgd;
 pub mod subspace;
 pub mod support_vectors;

@@ -1,11 +1,9 @@
-//! Codes of events in the units of a merged model.
+//! Events as trees read them, with the names of a merged model; codes in its units.
 
 use super::codes::Codes;
+use super::row::{Cell, NOBODY, Row};
 use crate::block::Gone;
 use crate::change::{Change, DROPPED};
-
-/// The attribute of a coordinate that belongs to none.
-const NOBODY: u32 = u32::MAX;
 
 /// Codes, and where the values of each end: many are asked for.
 pub struct MovedCodes<'a> {
@@ -38,37 +36,42 @@ impl<'a> MovedCodes<'a> {
         let moved = self.scaling(coordinate).map_or(code, |scaled| self.moved(code, scaled));
         Some((self.change.coordinate(coordinate)?, moved))
     }
-
-    /// To which attributes coordinates belong from now on.
-    pub fn owners(&self) -> Vec<u32> {
-        let mut owners = Vec::new();
-        for (old, &owner) in self.codes.owners().iter().enumerate() {
-            let (new, owner) = (self.change.coordinate(old as u32), self.change.attribute(owner as u32));
-            if let (Some(new), Some(owner)) = (new, owner) {
-                owners.resize(owners.len().max(new as usize + 1), NOBODY);
-                owners[new as usize] = owner;
-            }
-        }
-        owners
-    }
 }
 
-/// What the merged model has no place for, and coordinates that are turned round.
-pub fn gone_by(change: &Change) -> Gone {
+/// To which attributes coordinates belong after a change.
+pub fn moved_owners<C: Cell>(row: &Row<C>, change: &Change) -> Vec<u32> {
+    let mut owners = Vec::new();
+    for (old, &owner) in row.owners().iter().enumerate() {
+        let (new, owner) = (change.coordinate(old as u32), change.attribute(owner as u32));
+        if let (Some(new), Some(owner)) = (new, owner) {
+            owners.resize(owners.len().max(new as usize + 1), NOBODY);
+            owners[new as usize] = owner;
+        }
+    }
+    owners
+}
+
+/// What the merged model has no place for.
+pub fn dropped_by(change: &Change) -> Gone {
     let dropped = |indices: &[u32]| {
         (0..).zip(indices).filter(|(_, new)| **new == DROPPED).map(|(old, _)| old).collect()
     };
+    Gone { before: 0, attributes: dropped(&change.attributes), coordinates: dropped(&change.coordinates) }
+}
+
+/// The same, and coordinates that are turned round.
+pub fn gone_by(change: &Change) -> Gone {
+    let mut gone = dropped_by(change);
     let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
-    let mut coordinates: Vec<u32> = dropped(&change.coordinates);
-    coordinates.extend(turned);
-    coordinates.sort_unstable();
-    Gone { before: 0, attributes: dropped(&change.attributes), coordinates }
+    gone.coordinates.extend(turned);
+    gone.coordinates.sort_unstable();
+    gone
 }
 
 /// To which attributes coordinates belong in any of several models.
-pub fn owners_of<'a>(models: impl Iterator<Item = &'a Codes>) -> Vec<u32> {
+pub fn owners_of<'a, C: Cell + 'a>(models: impl Iterator<Item = &'a Row<C>>) -> Vec<u32> {
     let mut owners = Vec::new();
-    for owner_of in models.map(Codes::owners) {
+    for owner_of in models.map(Row::owners) {
         owners.resize(owners.len().max(owner_of.len()), NOBODY);
         owners.iter_mut().zip(owner_of).for_each(|(own, owner)| *own = (*own).min(owner as u32));
     }

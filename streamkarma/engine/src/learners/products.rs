@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn take(learner: &mut Products, coordinates: &[u32], values: &[f64], label: f64) -> f64 {
-        let event = Event { attributes: coordinates, coordinates, values };
+        let event = Event::of(coordinates, coordinates, values);
         let mut scores = [f64::NAN];
         learner.step(event, Lesson::of(label), &mut scores);
         scores[0]
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn features_are_the_values_their_products_and_centred_squares() {
         let (coordinates, values) = ([0, 2, 5], [1.0, 3.0, -2.0]);
-        let event = Event { attributes: &coordinates, coordinates: &coordinates, values: &values };
+        let event = Event::of(&coordinates, &coordinates, &values);
         let features = |most: usize| {
             let mut items = Items::default();
             ProductFeatures { most }.expand(&event, &mut items);

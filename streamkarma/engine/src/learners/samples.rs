@@ -44,7 +44,7 @@ impl Sample {
 
     pub fn event(&self) -> Event<'_> {
         let Self { attributes, coordinates, values } = self;
-        Event { attributes, coordinates, values }
+        Event::of(attributes, coordinates, values)
     }
 
     /// The second number, or what its absence says.

@@ -121,7 +121,7 @@ mod tests {
     fn take(learner: &mut Sgd, x: &[f64], lesson: Lesson) -> f64 {
         let places: Vec<u32> = (0..=x.len() as u32).collect();
         let values: Vec<f64> = std::iter::once(1.0).chain(x.iter().copied()).collect();
-        let event = Event { attributes: &places, coordinates: &places, values: &values };
+        let event = Event::of(&places, &places, &values);
         let mut scores = vec![0.0; learner.classes()];
         learner.step(event, lesson, &mut scores);
         scores[0]
@@ -169,7 +169,7 @@ mod tests {
         for t in 0..50 {
             let (x, lesson) = (number(t), Lesson::of(number(t).signum()));
             let (attributes, values) = ([0, 1], [1.0, x]);
-            let event = Event { attributes: &attributes, coordinates: &attributes, values: &values };
+            let event = Event::of(&attributes, &attributes, &values);
             let mut scores = [0.0; 2];
             joined.step(event, lesson, &mut scores);
             let apart = alone.each_mut().map(|each| take(each, &[x], lesson));

@@ -141,7 +141,7 @@ impl Encoded {
 }
 
 fn arrays_of<'py>(py: Python<'py>, block: &Block) -> BlockArrays<'py> {
-    let Block { starts, attributes, coordinates, values, gone } = block;
+    let Block { starts, attributes, coordinates, values, gone, .. } = block;
     let before = |gone: &Gone| starts.partition_point(|&start| start < gone.before);
     let gone = gone.iter().map(|gone| (before(gone), gone.attributes.clone(), gone.coordinates.clone()));
     let gone = gone.collect();

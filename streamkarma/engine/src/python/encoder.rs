@@ -19,7 +19,7 @@ use super::table_reader;
 use crate::cleaning::Tally;
 use crate::encoded;
 use crate::encoder::{self, Following, WIDTH};
-use crate::learner::Lesson;
+use crate::learner::{Lesson, Unit};
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY};
 
 /// The arrays of a survey.
@@ -175,7 +175,10 @@ impl Encoder {
     }
 
     /// Predict, then learn, one event; its scores. With weight 0 it leaves no trace, but that `asked` and a mixture
-    /// know what was said of it if it has no label.
+    /// know what was said of it if it has no label. In a regression `unit` is the target, and the centre and the spread of
+    /// the unit of scores.
+    #[pyo3(signature = (record, label, weight, learner, asked, given, unit=None))]
+    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn step(
         &mut self,
         record: &Bound<'_, PyAny>,
@@ -184,6 +187,7 @@ impl Encoder {
         mut learner: PyRefMut<'_, Learner>,
         asked: Option<PyRefMut<'_, Asked>>,
         given: &Bound<'_, PyAny>,
+        unit: Option<(f64, f64, f64)>,
     ) -> PyResult<Vec<f64>> {
         self.inner.set_asking(true, false);
         self.check(record)?;
@@ -202,7 +206,9 @@ impl Encoder {
             learner.forget(gone)?;
         }
         self.ticket = ticket[0];
-        let lesson = Lesson { label, weight, ticket: self.ticket, ..Lesson::NONE };
+        let (target, centre, spread) = unit.unwrap_or((label, 0.0, 1.0));
+        let unit = Unit { centre, spread };
+        let lesson = Lesson { label, target, unit, weight, ticket: self.ticket, ..Lesson::NONE };
         learner.step(self.event.block().event(0), lesson)
     }
 

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::encoded::Given;
 use super::learner::Learner;
 use crate::explaining;
+use crate::learner::Unit;
 
 /// Attributes, shape (A,); their parts, shape (A, C); scores, constants and calibrations, shape (C,).
 type Explained<'py> = (
@@ -18,7 +19,7 @@ type Explained<'py> = (
 );
 
 /// Predict event `t` and explain its scores; a mixture needs those of models from elsewhere, and the ticket of an event
-/// that was asked about, 0 for none.
+/// that was asked about, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1 but in a regression.
 #[pyfunction]
 pub fn explain<'py>(
     py: Python<'py>,
@@ -27,6 +28,7 @@ pub fn explain<'py>(
     t: usize,
     others: Vec<f64>,
     ticket: u64,
+    unit: (f64, f64),
 ) -> PyResult<Explained<'py>> {
     let given = events.events()?;
     let block = given.block();
@@ -37,7 +39,8 @@ pub fn explain<'py>(
         let given = others.len();
         return Err(PyValueError::new_err(format!("{wanted} scores from elsewhere, not {given}")));
     }
-    let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others, ticket);
+    let unit = Unit { centre: unit.0, spread: unit.1 };
+    let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others, ticket, unit);
     let constants = explanation.constants();
     let (attributes, parts): (Vec<u32>, Vec<&[f64]>) = explanation.parts().unzip();
     let shape = [attributes.len(), constants.len()];

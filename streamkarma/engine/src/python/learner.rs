@@ -10,7 +10,7 @@ use super::encoded::Given;
 use super::predicted::Predicted;
 use super::state::{from_python, to_python};
 use crate::block::{Block, Event, Gone};
-use crate::learner::{self, Fact, Lesson, bytes_in};
+use crate::learner::{self, Fact, Lesson, Unit, bytes_in};
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
 pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
@@ -89,6 +89,9 @@ pub struct Items {
 /// What was given up before which event of a `Block` of Python: attributes and coordinates.
 pub type GoneBefore = (usize, Vec<u32>, Vec<u32>);
 
+/// Of each event: its target as it came, and the centre and the spread of the unit of its score.
+type Units<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>);
+
 /// The arrays of a `Block` of Python, and what was given up.
 pub type Arrays<'py> = (
     PyReadonlyArray1<'py, i64>,
@@ -128,6 +131,7 @@ impl Items {
             attributes: &self.attributes,
             coordinates: &self.coordinates,
             values: &self.values,
+            raw: &self.values,
             gone: &self.gone,
         }
     }
@@ -160,9 +164,9 @@ impl Learner {
 
     /// Predict, then learn, events; those of a `part`, from one up to another, if it is given.
     ///
-    /// Of each event, its ticket, whether it was `observed` before, and whether its label is `shared`: see
+    /// Of each event, in a regression, its target and the `units` of its score; its ticket, whether it was `observed` before, and whether its label is `shared`: see
     /// `core.learner`.
-    #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, observed=None, shared=None))]
+    #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, observed=None, shared=None, units=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn run<'py>(
         &mut self,
@@ -175,6 +179,7 @@ impl Learner {
         part: Option<(usize, usize)>,
         observed: Option<PyReadonlyArray1<'py, bool>>,
         shared: Option<PyReadonlyArray1<'py, bool>>,
+        units: Option<Units<'py>>,
     ) -> PyResult<Run<'py>> {
         let given = events.events()?;
         let whole = given.block();
@@ -189,7 +194,10 @@ impl Learner {
             marks.map_or_else(|| vec![false; events], |marks| marks.as_array().to_vec())
         };
         let (observed, shared) = (marks(observed), marks(shared));
-        if [labels.len(), weights.len(), tickets.len(), observed.len(), shared.len()] != [events; 5] {
+        let units = units.map_or_else(|| labels.iter().map(|&label| (label, Unit::NONE)).collect(), units_of);
+        if [labels.len(), weights.len(), tickets.len(), observed.len(), shared.len(), units.len()]
+            != [events; 6]
+        {
             return Err(PyValueError::new_err(format!(
                 "{events} events, {} labels, {} weights",
                 labels.len(),
@@ -212,6 +220,8 @@ impl Learner {
         let lessons: Vec<Lesson> = (0..events)
             .map(|t| Lesson {
                 label: labels[t],
+                target: units[t].0,
+                unit: units[t].1,
                 weight: weights[t],
                 ticket: tickets[t],
                 observed_before: observed[t],
@@ -293,6 +303,13 @@ impl Learner {
         let state = from_python(arrays)?;
         self.inner_mut()?.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
     }
+}
+
+/// Targets as they came, and the units of scores.
+fn units_of((targets, centres, spreads): Units) -> Vec<(f64, Unit)> {
+    let units = centres.as_array().into_iter().zip(spreads.as_array());
+    let units = units.map(|(&centre, &spread)| Unit { centre, spread });
+    targets.as_array().iter().copied().zip(units.collect::<Vec<_>>()).collect()
 }
 
 /// ValueError for a label that is none of several classes; NaN is none, and there is nothing to learn.

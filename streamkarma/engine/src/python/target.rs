@@ -56,8 +56,9 @@ impl Target {
     }
 
     /// What `encode_one` would make of a target, which leaves no trace.
-    fn preview_one(&self, target: f64, weight: f64) -> f64 {
-        self.inner.preview(target, weight).standard
+    fn preview_one(&self, target: f64, weight: f64) -> (f64, f64, f64) {
+        let encoded = self.inner.preview(target, weight);
+        (encoded.standard, encoded.centre, encoded.spread)
     }
 
     /// Take in a target that came so many times, with a weight of so much in all.

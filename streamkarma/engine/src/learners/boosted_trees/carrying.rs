@@ -1,13 +1,12 @@
 //! Trees with the names, classes and units of a merged model.
 //!
-//! What they say stays the same under other names. In other units, thresholds are rounded to cells of codes, see
-//! [`crate::learners::codes`]; a split by a coordinate that is turned round sends every event where what is missing goes.
+//! What they say stays the same. Values and targets are as they came, and in no unit of the model's; only what labels say
+//! of categories is, in a regression, in the unit of its targets, and keeps that until the events are no longer kept.
 
-use super::{BoostedTrees, LARGEST_TARGET};
+use super::BoostedTrees;
 use crate::change::Change;
 use crate::learner::Learner;
-use crate::learners::codes::CODES;
-use crate::learners::moved_codes::{MovedCodes, gone_by};
+use crate::learners::moved_codes::{dropped_by, moved_owners};
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, ensure};
 
@@ -28,7 +27,7 @@ impl BoostedTrees {
             all.into_iter().for_each(|numbers| *numbers = relabelled_rows(numbers, places));
         }
         self.latest
-            .change(|coordinate, code| Some((coordinate, code)), |class| places[class as usize] as f64);
+            .change(|coordinate, value| Some((coordinate, value)), |class| places[class as usize] as f64);
         Ok(())
     }
 
@@ -37,33 +36,18 @@ impl BoostedTrees {
         if change.is_none() {
             return;
         }
-        self.forget(&gone_by(change));
-        let codes = MovedCodes::new(&self.codes, change);
+        self.forget(&dropped_by(change));
         for node in &mut self.ensemble.nodes {
-            let Some(new) = change.coordinate(node.coordinate) else { continue };
-            // The highest code stays so: a cut there tells what is observed from what is not.
-            if node.cut < CODES - 1
-                && let Some(scaled) = codes.scaling(node.coordinate)
-            {
-                node.cut = codes.moved(node.cut, scaled);
-            }
-            node.coordinate = new;
+            node.coordinate = change.coordinate(node.coordinate).unwrap_or(node.coordinate);
         }
-        let (shift, stretch) = if self.settings.regression { change.target } else { (0.0, 1.0) };
-        let scaled = |target: f64| ((target - shift) / stretch).clamp(-LARGEST_TARGET, LARGEST_TARGET);
         self.latest.change(
-            |coordinate, code| codes.item(coordinate, code),
-            |label| if (shift, stretch) == (0.0, 1.0) { label } else { scaled(label) },
+            |coordinate, value| {
+                change.attribute(self.row.owner(coordinate))?;
+                Some((change.coordinate(coordinate)?, value))
+            },
+            |label| label,
         );
-        if (shift, stretch) != (0.0, 1.0) {
-            let ensemble = &mut self.ensemble;
-            ensemble.base[0] = scaled(ensemble.base[0]);
-            ensemble.deviation /= stretch;
-            ensemble.slopes.iter_mut().for_each(|slope| *slope /= stretch);
-            ensemble.values.clear();
-            ensemble.evaluate();
-        }
-        let owners = codes.owners();
-        self.codes.restore(owners);
+        let owners = moved_owners(&self.row, change);
+        self.row.restore(owners);
     }
 }

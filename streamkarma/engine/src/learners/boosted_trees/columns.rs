@@ -1,12 +1,12 @@
 //! The events of a window as columns of bins, for splits to be found by histograms.
 
-use crate::learners::codes::{CODES, Codes, MISSING};
 use crate::learners::latest::Latest;
+use crate::learners::row::Row;
 
 /// Most bins of a column: at the quantiles of its values.
 const BINS: usize = 64;
 /// And least values of one, but for the last.
-const LEAST: u32 = 3;
+const LEAST: usize = 3;
 /// Most columns: of more coordinates, those that most events have.
 const MOST: usize = 512;
 /// A coordinate that fewer events have splits nothing.
@@ -18,34 +18,30 @@ pub struct Column {
     pub coordinate: u32,
     /// By event: its bin; what is missing is in one above all others.
     pub bins: Vec<u8>,
-    /// By bin: its highest code.
-    pub cuts: Vec<u16>,
+    /// By bin: where it ends.
+    pub cuts: Vec<f64>,
 }
 
 impl Column {
-    fn new(coordinate: u32, codes: &[u16]) -> Self {
-        let mut counts = [0u32; CODES as usize];
-        for &code in codes.iter().filter(|&&code| code != MISSING) {
-            counts[usize::from(code)] += 1;
-        }
-        let mut left: u32 = counts.iter().sum();
-        let (mut cuts, mut of, mut inside) = (Vec::new(), [0u8; CODES as usize], 0);
-        for (code, count) in (0..CODES).zip(counts) {
-            of[usize::from(code)] = cuts.len() as u8;
-            inside += count;
-            if left > 0 && inside >= left.div_ceil((BINS - cuts.len()) as u32).max(LEAST.min(left)) {
-                cuts.push(code);
-                left -= inside;
-                inside = 0;
-            }
-        }
-        // All that is observed is below the last cut, also what is above all values so far.
-        if let Some(last) = cuts.last_mut() {
-            *last = CODES - 1;
+    /// Of values, NaN for what is missing.
+    pub fn new(coordinate: u32, values: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mut cuts = Vec::new();
+        let mut rest = &sorted[..];
+        while !rest.is_empty() {
+            let size = rest.len().div_ceil(BINS - cuts.len()).max(LEAST.min(rest.len()));
+            let last = rest[size - 1];
+            // Equal values share a bin.
+            rest = &rest[rest.partition_point(|&value| value <= last)..];
+            // All that is observed is below the last cut, also what is above all values so far.
+            cuts.push(rest.first().map_or(f64::MAX, |&next| between(last, next)));
         }
         let absent = cuts.len() as u8;
-        let bins = codes.iter().map(|&code| if code == MISSING { absent } else { of[usize::from(code)] });
-        Self { coordinate, bins: bins.collect(), cuts }
+        let bin = |value: &f64| {
+            if value.is_nan() { absent } else { cuts.partition_point(|cut| cut < value) as u8 }
+        };
+        Self { coordinate, bins: values.iter().map(bin).collect(), cuts }
     }
 
     /// How many bins there are, that of what is missing included.
@@ -60,8 +56,8 @@ impl Column {
 }
 
 /// The columns of the events that are kept.
-pub fn columns_of(latest: &Latest, codes: &mut Codes) -> Vec<Column> {
-    let mut counts = vec![0; codes.coordinates()];
+pub fn columns_of(latest: &Latest<f64>, row: &mut Row<f64>) -> Vec<Column> {
+    let mut counts = vec![0; row.coordinates()];
     for event in &latest.events {
         latest.items(event).for_each(|(coordinate, _)| counts[coordinate as usize] += 1);
     }
@@ -70,15 +66,21 @@ pub fn columns_of(latest: &Latest, codes: &mut Codes) -> Vec<Column> {
     wanted.truncate(MOST);
     wanted.sort_unstable();
     let events = latest.events.len();
-    let mut table = vec![MISSING; wanted.len() * events];
+    let mut table = vec![f64::NAN; wanted.len() * events];
     for (at, event) in latest.events.iter().enumerate() {
-        codes.recall(latest.items(event));
+        row.recall(latest.items(event));
         for (column, &coordinate) in wanted.iter().enumerate() {
-            table[column * events + at] = codes.of(coordinate);
+            table[column * events + at] = row.of(coordinate);
         }
     }
     let all = wanted.iter().zip(table.chunks_exact(events.max(1)));
-    all.map(|(&coordinate, codes)| Column::new(coordinate, codes))
+    all.map(|(&coordinate, values)| Column::new(coordinate, values))
         .filter(|column| !column.is_constant())
         .collect()
+}
+
+/// A number half-way between two, above or at the lower one and below the other.
+fn between(low: f64, high: f64) -> f64 {
+    let middle = 0.5 * low + 0.5 * high;
+    if middle < high { middle.max(low) } else { low }
 }

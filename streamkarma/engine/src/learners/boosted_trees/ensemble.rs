@@ -2,11 +2,12 @@
 
 use super::fitting::Task;
 use crate::block::Gone;
-use crate::learners::codes::{Codes, MISSING};
+use crate::learner::Unit;
+use crate::learners::row::Row;
 
 /// The coordinate of a node that is a leaf.
 pub const NONE: u32 = u32::MAX;
-/// That of the constant: it has no code in any event.
+/// That of the constant: it has no value in any event.
 const CONSTANT: u32 = 0;
 /// How much of a Newton step each tree takes.
 const RATE: f64 = 0.15;
@@ -21,8 +22,8 @@ const MEMORY: f64 = 500.0;
 pub struct Node {
     /// What it splits by, or [`NONE`].
     pub coordinate: u32,
-    /// The highest code that goes left.
-    pub cut: u16,
+    /// Values up to this one go left.
+    pub cut: f64,
     /// Whether what is missing goes left.
     pub missing_left: bool,
     /// The left node below it; the right one is the next.
@@ -31,12 +32,12 @@ pub struct Node {
 
 impl Node {
     /// One with nothing below it.
-    pub const LEAF: Self = Self { coordinate: NONE, cut: 0, missing_left: false, below: 0 };
+    pub const LEAF: Self = Self { coordinate: NONE, cut: 0.0, missing_left: false, below: 0 };
 
-    /// The node below that a code leads to.
-    pub fn next(&self, code: u16) -> usize {
-        // What is missing is above every cut. Bits, not ways to go: what will be missing nobody can foresee.
-        let is_left = (code <= self.cut) | ((code == MISSING) & self.missing_left);
+    /// The node below that a value leads to, NaN if it is missing.
+    pub fn next(&self, value: f64) -> usize {
+        // NaN is not below any cut. Bits, not ways to go: what will be missing nobody can foresee.
+        let is_left = (value <= self.cut) | (value.is_nan() & self.missing_left);
         self.below as usize + usize::from(!is_left)
     }
 }
@@ -46,7 +47,9 @@ impl Node {
 pub struct Ensemble {
     /// Scores before any tree, as many as there are.
     pub base: Vec<f64>,
-    /// Of a regression: that of the targets.
+    /// Of a regression that was fitted: the unit of the scores.
+    pub unit: Option<Unit>,
+    /// And how far targets lie from their mean.
     pub deviation: f64,
     /// Where each tree begins.
     pub roots: Vec<u32>,
@@ -65,25 +68,25 @@ pub struct Ensemble {
 impl Ensemble {
     /// One that has no tree, and so many scores.
     pub fn new(width: usize) -> Self {
-        Self::based_on(vec![0.0; width], 1.0)
+        Self::based_on(vec![0.0; width], None, 1.0)
     }
 
     /// One that has no tree.
-    pub fn based_on(base: Vec<f64>, deviation: f64) -> Self {
+    pub fn based_on(base: Vec<f64>, unit: Option<Unit>, deviation: f64) -> Self {
         let (roots, nodes, leaves) = (Vec::new(), Vec::new(), Vec::new());
         let (slopes, curvatures, values) = (Vec::new(), Vec::new(), Vec::new());
-        Self { base, deviation, roots, nodes, slopes, curvatures, values, leaves }
+        Self { base, unit, deviation, roots, nodes, slopes, curvatures, values, leaves }
     }
 
     /// What it says of an event.
-    pub fn predict(&mut self, codes: &Codes, scores: &mut [f64]) {
+    pub fn predict(&mut self, row: &Row<f64>, scores: &mut [f64]) {
         scores.copy_from_slice(&self.base);
         self.leaves.clear();
         let width = scores.len();
         for &root in &self.roots {
             let mut at = root as usize;
             while self.nodes[at].coordinate != NONE {
-                at = self.nodes[at].next(codes.of(self.nodes[at].coordinate));
+                at = self.nodes[at].next(row.of(self.nodes[at].coordinate));
             }
             self.leaves.push(at as u32);
             scores.iter_mut().zip(&self.values[at * width..][..width]).for_each(|(to, value)| *to += value);

@@ -22,14 +22,16 @@ impl BoostedTrees {
                 }
             }
         }
-        let said = |node: usize, k: usize| value(slopes[node * width + k], curvatures[node * width + k]);
+        let factor = ensemble.unit.map_or(1.0, |own| own.spread / into.unit.spread);
+        let said =
+            |node: usize, k: usize| factor * value(slopes[node * width + k], curvatures[node * width + k]);
         for &root in &ensemble.roots {
             let mut at = root as usize;
             while ensemble.nodes[at].coordinate != NONE {
                 let coordinate = ensemble.nodes[at].coordinate;
-                let next = ensemble.nodes[at].next(self.codes.of(coordinate));
+                let next = ensemble.nodes[at].next(self.row.of(coordinate));
                 for k in 0..width {
-                    into.add(self.codes.owner(coordinate), k, said(next, k) - said(at, k));
+                    into.add(self.row.owner(coordinate), k, said(next, k) - said(at, k));
                 }
                 at = next;
             }

@@ -14,10 +14,12 @@ use super::columns::{Column, columns_of};
 use super::ensemble::Ensemble;
 use super::growing::{Ground, Grown, Sums};
 use crate::chance::Random;
-use crate::learners::codes::Codes;
+use crate::learner::Unit;
 use crate::learners::latest::{Kept, Latest};
+use crate::learners::row::Row;
 use crate::loss::Loss;
 use crate::math::{exp, log, logistic};
+use crate::scale::{CLIP, within};
 
 /// How many trees there are; of more than 16 classes fewer, so that there are no more scores in all.
 const TREES: usize = 50;
@@ -30,6 +32,8 @@ const SAMPLED: u64 = 3_435_973_837; // 0.8
 const FLATTEST: f64 = 1e-6;
 /// What is left of an event after forgetting is at least this part.
 const LEAST_KEPT: f64 = 1e-30;
+/// Targets that come in no unit are cut at this, so that their squares stay finite.
+const LARGEST_TARGET: f64 = 1e12;
 /// No deviation of targets is smaller.
 const NARROWEST: f64 = 1e-9;
 
@@ -44,14 +48,16 @@ pub struct Task {
     pub half_life: f64,
     /// The step of the latest event.
     pub step: u64,
+    /// The unit of scores, in a regression.
+    pub unit: Unit,
 }
 
 impl Task {
     /// Fit trees to the events that are kept.
-    pub fn fit(&self, latest: &Latest, codes: &mut Codes) -> Ensemble {
-        let columns = columns_of(latest, codes);
+    pub fn fit(&self, latest: &Latest<f64>, row: &mut Row<f64>) -> Ensemble {
+        let columns = columns_of(latest, row);
         let lessons: Vec<[f64; 2]> =
-            latest.events.iter().map(|event| [event.label, self.weight(event)]).collect();
+            latest.events.iter().map(|event| [self.target(event.label), self.weight(event)]).collect();
         let mut ensemble = self.base(&lessons);
         let mut scores = ensemble.base.repeat(lessons.len());
         let (mut slopes, mut curvatures) = (vec![0.0; scores.len()], vec![0.0; scores.len()]);
@@ -100,7 +106,15 @@ impl Task {
         Ground { columns, tried, each: &each }.grow(sample)
     }
 
-    fn weight(&self, event: &Kept) -> f64 {
+    /// What trees are to say of a label.
+    pub fn target(&self, label: f64) -> f64 {
+        if !self.regression {
+            return label;
+        }
+        within(self.unit.standard(label), if self.unit == Unit::NONE { LARGEST_TARGET } else { CLIP })
+    }
+
+    fn weight(&self, event: &Kept<f64>) -> f64 {
         if self.half_life == 0.0 {
             return event.weight;
         }
@@ -115,7 +129,7 @@ impl Task {
             let mean = lessons.iter().map(|[label, weight]| label * weight).sum::<f64>() / total;
             let squares: f64 =
                 lessons.iter().map(|[label, weight]| weight * (label - mean) * (label - mean)).sum();
-            return Ensemble::based_on(vec![mean], (squares / total).sqrt().max(NARROWEST));
+            return Ensemble::based_on(vec![mean], Some(self.unit), (squares / total).sqrt().max(NARROWEST));
         }
         let classes = self.width.max(2);
         let mut counts = vec![1.0 / classes as f64; classes];
@@ -124,7 +138,7 @@ impl Task {
             [no, yes] if self.width == 1 => vec![log(yes / no)],
             _ => counts.iter().map(|count| log(count / (total + 1.0))).collect(),
         };
-        Ensemble::based_on(base, 1.0)
+        Ensemble::based_on(base, None, 1.0)
     }
 
     /// The slope of an event's loss in each score, and the curvature, both times its weight.

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use super::BoostedTrees;
-use crate::learner::Learner;
+use crate::learner::{Learner, Unit};
 use crate::learners::errors::Errors;
 use crate::learners::latest::Kept;
 use crate::learners::moved_codes::owners_of;
@@ -31,7 +31,7 @@ impl BoostedTrees {
     fn fit_to(&mut self, parts: &[&Self]) {
         let steps = counted_together(self.steps, parts.iter().map(|part| part.steps));
         let oldest = parts.iter().filter_map(|part| Some(part.latest.events.front()?.step)).min();
-        let mut all: Vec<Kept> = self.latest.whole().collect();
+        let mut all: Vec<Kept<f64>> = self.latest.whole().collect();
         all.retain(|event| oldest.is_some_and(|oldest| event.step >= oldest));
         for part in parts {
             let since = part.latest.whole().filter(|event| event.step > self.steps);
@@ -39,22 +39,30 @@ impl BoostedTrees {
         }
         all.sort_by(|one, other| one.step.cmp(&other.step).then_with(|| by_content(one, other)));
         all.drain(..all.len().saturating_sub(self.latest.most));
-        self.codes.restore(owners_of(parts.iter().map(|part| &part.codes).chain([&self.codes])));
+        self.row.restore(owners_of(parts.iter().map(|part| &part.row).chain([&self.row])));
         self.latest.refill(all);
         self.steps = steps;
         self.begun = steps - (self.latest.events.len() as u64).min(steps);
         self.errors = Errors::new(1);
         self.asked = steps;
-        self.fit();
+        // Any of their units will do, and that of who has learned most is the most certain.
+        let units = parts.iter().filter_map(|part| Some((part.steps, part.ensemble.unit?)));
+        let order = |(steps, one): &(u64, Unit), (other_steps, other): &(u64, Unit)| {
+            let units = one.centre.total_cmp(&other.centre).then(one.spread.total_cmp(&other.spread));
+            steps.cmp(other_steps).then(units)
+        };
+        self.fit(units.max_by(order).map_or(Unit::NONE, |(_, unit)| unit));
     }
 }
 
-fn by_content(one: &Kept, other: &Kept) -> Ordering {
-    let content = |event: &Kept| (event.label, event.weight);
+fn by_content(one: &Kept<f64>, other: &Kept<f64>) -> Ordering {
+    let content = |event: &Kept<f64>| (event.label, event.weight);
     let ((label, weight), (other_label, other_weight)) = (content(one), content(other));
     label
         .total_cmp(&other_label)
         .then(weight.total_cmp(&other_weight))
         .then_with(|| one.coordinates.cmp(&other.coordinates))
-        .then_with(|| one.codes.cmp(&other.codes))
+        .then_with(|| {
+            one.cells.iter().map(|value| value.to_bits()).cmp(other.cells.iter().map(|value| value.to_bits()))
+        })
 }

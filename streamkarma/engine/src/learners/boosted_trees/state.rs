@@ -1,15 +1,15 @@
 //! Boosted trees as arrays, and back.
 
 use super::ensemble::{NONE, Node};
-use super::{BoostedTrees, LARGEST_TARGET, LARGEST_WEIGHT};
-use crate::learner::Learner;
-use crate::learners::codes::MISSING;
+use super::{BoostedTrees, LARGEST_WEIGHT};
+use crate::learner::{Learner, Unit};
 use crate::learners::latest::Latest;
 use crate::learners::latest_state::Bounds;
+use crate::scale;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of boosted trees do not fit each other, or not this model";
-const ARRAYS: usize = 9 + Latest::ARRAYS;
+const ARRAYS: usize = 11 + Latest::<f64>::ARRAYS;
 const ERRORS: &str = "boosting_errors";
 /// No sum of slopes or of curvatures is larger, nor is a score.
 const LARGEST: f64 = 1e60;
@@ -25,13 +25,17 @@ impl BoostedTrees {
         let clock = [self.steps, self.begun, self.fitted, self.due, self.asked, width as u64];
         state.put_i64s("clock", clock.map(|count| count as i64).to_vec(), &[clock.len()]);
         state.put_bools("regression", vec![self.settings.regression], &[1]);
-        state.put_i32s("owners", self.codes.owners(), &[self.codes.coordinates()]);
+        state.put_i32s("owners", self.row.owners(), &[self.row.coordinates()]);
         self.latest.put(&mut state);
         state.put_f64s("base", ensemble.base.clone(), &[width]);
+        let unit: Vec<f64> = ensemble.unit.iter().flat_map(|unit| [unit.centre, unit.spread]).collect();
+        let size = unit.len();
+        state.put_f64s("unit", unit, &[size]);
         state.put_f64s("deviation", vec![ensemble.deviation], &[1]);
         let roots = ensemble.roots.iter().map(|&root| i64::from(root)).collect();
         state.put_i64s("roots", roots, &[ensemble.roots.len()]);
-        state.put_i64s("splits", ensemble.nodes.iter().flat_map(split_of).collect(), &[nodes, 4]);
+        state.put_i64s("splits", ensemble.nodes.iter().flat_map(split_of).collect(), &[nodes, 3]);
+        state.put_f64s("cuts", ensemble.nodes.iter().map(|node| node.cut).collect(), &[nodes]);
         state.put_f64s("slopes", ensemble.slopes.clone(), &[nodes, width]);
         state.put_f64s("curvatures", ensemble.curvatures.clone(), &[nodes, width]);
         state.put_part(ERRORS, self.errors.state());
@@ -54,9 +58,9 @@ impl BoostedTrees {
         let owners = own.i32s("owners")?.0;
         ensure(owners.len() <= coordinates, WHY)?;
         ensure(owners.iter().all(|&owner| owner >= -1 && i64::from(owner) < attributes as i64), WHY)?;
-        learner.codes.restore(owners.iter().map(|&owner| owner as u32).collect());
+        learner.row.restore(owners.iter().map(|&owner| owner as u32).collect());
         let classes = if self.settings.regression { 0 } else { learner.classes().max(2) };
-        let bounds = Bounds { classes, target: LARGEST_TARGET, weight: LARGEST_WEIGHT, steps: learner.steps };
+        let bounds = Bounds { classes, target: scale::LARGEST, weight: LARGEST_WEIGHT, steps: learner.steps };
         learner.latest.take(&own, owners, &bounds)?;
         learner.take_trees(&own, owners.len())?;
         Ok(learner)
@@ -83,21 +87,31 @@ impl BoostedTrees {
         ensure(shape == [width] && base.iter().all(|score| score.abs() < LARGEST), WHY)?;
         ensure(other_shape == [1] && deviation[0] > 0.0 && deviation[0] < LARGEST, WHY)?;
         let ((splits, shape), (roots, roots_shape)) = (state.i64s("splits")?, state.i64s("roots")?);
-        let (splits, rest) = splits.as_chunks::<4>();
-        ensure(rest.is_empty() && shape == [splits.len(), 4] && roots_shape == [roots.len()], WHY)?;
+        let ((splits, rest), (cuts, cuts_shape)) = (splits.as_chunks::<3>(), state.f64s("cuts")?);
+        ensure(rest.is_empty() && shape == [splits.len(), 3] && roots_shape == [roots.len()], WHY)?;
+        ensure(cuts_shape == [splits.len()] && cuts.iter().all(|cut| cut.is_finite()), WHY)?;
         ensure(splits.len() <= MOST_NODES, WHY)?;
         check_trees(splits, roots)?;
         let ((slopes, shape), (curvatures, other_shape)) = (state.f64s("slopes")?, state.f64s("curvatures")?);
         ensure(shape == [splits.len(), width] && other_shape == shape, WHY)?;
         ensure(slopes.iter().all(|slope| slope.abs() < LARGEST), WHY)?;
         ensure(curvatures.iter().all(|curvature| (0.0..LARGEST).contains(curvature)), WHY)?;
+        let unit = match *state.f64s("unit")?.0 {
+            [] => None,
+            [centre, spread] => Some(Unit { centre, spread }),
+            _ => return Err(WHY.to_owned()),
+        };
+        let is_unit =
+            |unit: Unit| unit.centre.abs() <= scale::LARGEST && unit.spread > 0.0 && unit.spread.is_finite();
+        ensure(unit.is_none_or(|unit| self.settings.regression && is_unit(unit)), WHY)?;
         let ensemble = &mut self.ensemble;
+        ensemble.unit = unit;
         (ensemble.base, ensemble.deviation) = (base.to_vec(), deviation[0]);
         ensemble.roots = roots.iter().map(|&root| root as u32).collect();
-        for &[coordinate, cut, missing_left, below] in splits {
+        for (&[coordinate, missing_left, below], &cut) in splits.iter().zip(cuts) {
             ensure(coordinate == -1 || (0..known as i64).contains(&coordinate), WHY)?;
-            ensure((0..i64::from(MISSING)).contains(&cut) && (0..=1).contains(&missing_left), WHY)?;
-            let (cut, missing_left, below) = (cut as u16, missing_left == 1, below as u32);
+            ensure((0..=1).contains(&missing_left), WHY)?;
+            let (missing_left, below) = (missing_left == 1, below as u32);
             let coordinate = if coordinate == -1 { NONE } else { coordinate as u32 };
             ensemble.nodes.push(Node { coordinate, cut, missing_left, below });
         }
@@ -107,19 +121,19 @@ impl BoostedTrees {
     }
 }
 
-fn split_of(node: &Node) -> [i64; 4] {
+fn split_of(node: &Node) -> [i64; 3] {
     let coordinate = if node.coordinate == NONE { -1 } else { i64::from(node.coordinate) };
-    [coordinate, i64::from(node.cut), i64::from(node.missing_left), i64::from(node.below)]
+    [coordinate, i64::from(node.missing_left), i64::from(node.below)]
 }
 
 /// Whether each node is a root or below one other node, which comes before it.
-fn check_trees(splits: &[[i64; 4]], roots: &[i64]) -> Result<(), Refused> {
+fn check_trees(splits: &[[i64; 3]], roots: &[i64]) -> Result<(), Refused> {
     let mut is_known = vec![false; splits.len()];
     for &root in roots {
         let place = usize::try_from(root).ok().and_then(|root| is_known.get_mut(root)).ok_or(WHY)?;
         ensure(!std::mem::replace(place, true), WHY)?;
     }
-    for (at, &[coordinate, _, _, below]) in splits.iter().enumerate() {
+    for (at, &[coordinate, _, below]) in splits.iter().enumerate() {
         ensure(is_known[at] && (0..=i64::from(u32::MAX)).contains(&below), WHY)?;
         if coordinate != -1 {
             let below = below as usize;

@@ -46,7 +46,7 @@ pub(super) fn with_event<T>(items: &Items, body: impl FnOnce(Event) -> T) -> T {
     let attributes: Vec<u32> = items.iter().map(|item| item.0).collect();
     let coordinates: Vec<u32> = items.iter().map(|item| item.1).collect();
     let values: Vec<f64> = items.iter().map(|item| item.2).collect();
-    body(Event { attributes: &attributes, coordinates: &coordinates, values: &values })
+    body(Event::of(&attributes, &coordinates, &values))
 }
 
 pub(super) fn take(learner: &mut impl Learner, items: &Items, label: f64, weight: f64) -> Vec<f64> {

@@ -198,7 +198,7 @@ fn others_are_refused_and_nothing_breaks_on_states_that_are_taken() {
     merged(&machine, &[&carried(&wild, &change), &wild, &learned(0.0, 0)]);
     // Nothing is learned while it sleeps, but events count.
     let mut asleep = begin(0.0, 1);
-    asleep.step(Event { attributes: &[0], coordinates: &[0], values: &[1.0] }, Lesson::of(1.0), &mut [0.0]);
+    asleep.step(Event::of(&[0], &[0], &[1.0]), Lesson::of(1.0), &mut [0.0]);
     let both = merged(&begin(0.0, 1), &[&asleep, &machine]);
     assert_eq!((both.steps, both.awake), (machine.steps + 1, true));
 }

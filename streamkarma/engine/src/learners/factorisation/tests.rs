@@ -46,7 +46,7 @@ impl Sample {
     }
 
     pub fn event(&self) -> Event<'_> {
-        Event { attributes: &[0, 1, 2, 3], coordinates: &self.coordinates, values: &self.values }
+        Event::of(&[0, 1, 2, 3], &self.coordinates, &self.values)
     }
 
     pub fn label(&self) -> f64 {
@@ -142,7 +142,7 @@ fn it_sleeps_until_there_are_coordinates_enough() {
     let mut take = |coordinates: &[u32], label: f64| {
         let attributes: Vec<u32> = (0..coordinates.len() as u32).collect();
         let values = vec![1.0; coordinates.len()];
-        let (event, mut scores) = (Event { attributes: &attributes, coordinates, values: &values }, [9.0]);
+        let (event, mut scores) = (Event::of(&attributes, coordinates, &values), [9.0]);
         let loss = learner.step(event, lesson(label), &mut scores);
         (scores[0], loss, learner.awake, learner.rows.len())
     };
@@ -164,7 +164,7 @@ fn learning_what_was_predicted_is_a_step_and_predicting_leaves_no_trace() {
     }
     let before = one.state();
     let coordinates = [0, 4, u32::MAX >> 1];
-    let unknown = Event { attributes: &[0, 2, 9], coordinates: &coordinates, values: &[1.0, 1.0, 5.0] };
+    let unknown = Event::of(&[0, 2, 9], &coordinates, &[1.0, 1.0, 5.0]);
     one.step(unknown, Lesson::NONE, &mut [0.0]);
     one.step(unknown, Lesson { weight: 0.0, ..lesson(1.0) }, &mut [0.0]);
     assert_eq!((one.state(), two.state()), (before.clone(), before));
@@ -180,11 +180,8 @@ fn what_was_never_learned_says_nothing_of_an_event_that_is_learned_either() {
         for (score, (coordinate, lesson)) in
             scores.iter_mut().zip([(u32::MAX >> 1, Lesson::NONE), (new, Lesson::NONE), (new, lesson(1.0))])
         {
-            let event = Event {
-                attributes: &[0, 1, 2, 3],
-                coordinates: &[0, 5, coordinate, 1],
-                values: &[1.0, 1.0, 1.0, 0.5],
-            };
+            let coordinates = [0, 5, coordinate, 1];
+            let event = Event::of(&[0, 1, 2, 3], &coordinates, &[1.0, 1.0, 1.0, 0.5]);
             learner.step(event, lesson, score);
         }
         assert_eq!(scores, [scores[0]; 3]);
@@ -217,7 +214,7 @@ fn widening_keeps_the_difference_of_scores_and_the_table_within_its_bound() {
 fn coordinates_past_the_table_share_rows() {
     let mut learner = FactorisationMachine::new(Settings { table_bits: 8, ..settings(0.0) }).unwrap();
     for label in [1.0, -1.0] {
-        let event = Event { attributes: &[0, 1], coordinates: &[0, 70_000], values: &[1.0, 1.0] };
+        let event = Event::of(&[0, 1], &[0, 70_000], &[1.0, 1.0]);
         learner.step(event, lesson(label), &mut [0.0]);
     }
     assert_eq!(learner.rows.len(), 16);
@@ -230,9 +227,8 @@ fn hostile_numbers_break_nothing() {
         let mut scores = [0.0];
         for (t, huge) in [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0].iter().cycle().take(600).enumerate() {
             let label = if loss == Loss::Logistic { huge.signum() } else { *huge };
-            let coordinates = [0, 1 + t as u32 % 3, 40];
-            let event =
-                Event { attributes: &[0, 1, 2], coordinates: &coordinates, values: &[1.0, *huge, -huge] };
+            let (coordinates, values) = ([0, 1 + t as u32 % 3, 40], [1.0, *huge, -huge]);
+            let event = Event::of(&[0, 1, 2], &coordinates, &values);
             learner.step(event, Lesson { weight: 1e300, ..lesson(label) }, &mut scores);
             assert!(scores[0].is_finite());
         }

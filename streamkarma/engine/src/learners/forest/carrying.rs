@@ -12,7 +12,7 @@ use super::{Forest, LARGEST_TARGET};
 use crate::change::Change;
 use crate::learner::Learner;
 use crate::learners::codes::CODES;
-use crate::learners::moved_codes::{MovedCodes, gone_by};
+use crate::learners::moved_codes::{MovedCodes, gone_by, moved_owners};
 
 /// No squares of targets are more.
 const MOST_SQUARES: f64 = 1e59;
@@ -43,7 +43,7 @@ impl Forest {
                 target[0]
             },
         );
-        let owners = codes.owners();
+        let owners = moved_owners(&self.codes, change);
         self.codes.restore(owners);
     }
 }

@@ -56,7 +56,8 @@ impl Forest {
         trees.truncate(self.settings.trees);
         // Ages stay, reckoned from where a part ended.
         self.trees = trees.into_iter().map(|(_, tree, ended)| tree.later(steps - ended)).collect();
-        self.codes.restore(owners_of(parts.iter().map(|part| &part.codes).chain([&self.codes])));
+        let owners = owners_of(parts.iter().map(|part| &*part.codes).chain([&*self.codes]));
+        self.codes.restore(owners);
         self.replays = Latest::new(KEPT);
         self.steps = steps;
     }

@@ -92,7 +92,7 @@ pub struct Forest {
     shape: Shape,
     codes: Codes,
     trees: Vec<Tree>,
-    replays: Latest,
+    replays: Latest<u16>,
     /// Trees of which a leaf was split, which one, and where their random numbers are.
     grown: Vec<(usize, usize, Random)>,
     poisson: Vec<u64>,

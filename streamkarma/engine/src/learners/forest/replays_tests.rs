@@ -36,7 +36,8 @@ fn the_latest_are_kept() {
     // Wide ones are not.
     for (width, is_kept) in [(WIDEST as u32 + 1, true), (WIDEST as u32 + 2, false)] {
         let places: Vec<u32> = (0..width).collect();
-        let event = Event { attributes: &places, coordinates: &places, values: &vec![0.5; places.len()] };
+        let values = vec![0.5; places.len()];
+        let event = Event::of(&places, &places, &values);
         forest.step(event, Lesson::of(1.0), &mut [0.0]);
         assert_eq!(forest.replays.events.back().unwrap().step == forest.steps, is_kept);
     }

@@ -10,7 +10,7 @@ use crate::learners::latest_state::Bounds;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of a forest do not fit each other, or not this model";
-const ARRAYS: usize = 18;
+const ARRAYS: usize = 19;
 /// No loss of a tree is above 7, nor is a mean of them.
 const MOST_LOSS: f64 = 16.0;
 /// No mean of targets is larger, rounding included.

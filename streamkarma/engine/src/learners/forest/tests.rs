@@ -128,7 +128,7 @@ fn a_split_by_what_was_given_up_falls_away() {
     assert!(after.iter().any(|&coordinate| coordinate != -1) && !after.contains(&2));
     let score = |forest: &mut Forest, attribute: u32, coordinate: u32| {
         let (attributes, coordinates) = ([0, 1, attribute], [0, 1, coordinate]);
-        let event = Event { attributes: &attributes, coordinates: &coordinates, values: &[1.0, 0.3, 1.0] };
+        let event = Event::of(&attributes, &coordinates, &[1.0, 0.3, 1.0]);
         let mut score = [0.0];
         forest.step(event, Lesson::NONE, &mut score);
         score[0]
@@ -188,9 +188,8 @@ fn hostile_numbers_break_nothing() {
                 Task::Many(classes) => (t % classes) as f64,
                 Task::Regression => huge.clamp(-1e100, 1e100),
             };
-            let coordinates = [0, 1 + t as u32 % 3, 40];
-            let event =
-                Event { attributes: &[0, 1, 2], coordinates: &coordinates, values: &[1.0, *huge, -huge] };
+            let (coordinates, values) = ([0, 1 + t as u32 % 3, 40], [1.0, *huge, -huge]);
+            let event = Event::of(&[0, 1, 2], &coordinates, &values);
             let weight = [1e100, 1e-300, 1.0][t % 3];
             forest.step(event, Lesson { weight, ..Lesson::of(label) }, &mut scores);
             assert!(scores.iter().all(|score| score.is_finite()));
@@ -248,9 +247,9 @@ fn broken_states_are_refused() {
         ("latest_lessons", 0, 0.5),
         ("latest_lessons", 1, 0.0),
         ("latest_lessons", 1, 1e7),
-        ("latest_codes", 0, 6.0),
-        ("latest_codes", 0, -1.0),
-        ("latest_codes", 1, 2048.0),
+        ("latest_items", 0, 6.0),
+        ("latest_items", 0, -1.0),
+        ("latest_codes", 0, 2048.0),
         ("latest_leaves", 0, -1.0),
         ("latest_leaves", 0, 1e6),
     ] {

@@ -49,8 +49,11 @@ impl Mixture {
         // What the last labels add is no attribute's.
         let said = self.recent.as_ref().map_or(&into.scores, |recent| &recent.said);
         let combination = self.aggregator.combination(&self.row, said);
-        let experts: Vec<Explanation> =
-            self.learners.iter_mut().map(|learner| Explanation::of(&mut **learner, event, &[], 0)).collect();
+        let experts: Vec<Explanation> = self
+            .learners
+            .iter_mut()
+            .map(|learner| Explanation::of(&mut **learner, event, &[], 0, into.unit))
+            .collect();
         let mut calibrations: Vec<f64> =
             experts.iter().flat_map(|expert| expert.calibration.clone()).collect();
         calibrations.resize(self.row.len(), 0.0);

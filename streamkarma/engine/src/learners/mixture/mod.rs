@@ -185,11 +185,8 @@ impl Learner for Mixture {
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        let Event { attributes, coordinates, values } = event;
-        let starts = [0, values.len()];
-        let mut loss = [f64::NAN];
-        let block = Block { starts: &starts, attributes, coordinates, values, gone: &[] };
-        self.run(&block, &[lesson], scores, &mut loss);
+        let (starts, mut loss) = ([0, event.len()], [f64::NAN]);
+        self.run(&Block::of(&event, &starts), &[lesson], scores, &mut loss);
         loss[0]
     }
 

@@ -148,7 +148,8 @@ impl Stream {
         let coordinates = vec![1; self.values.len()];
         let (starts, values) = (&self.starts[begin..=end], &self.values);
         let gone = &self.gone;
-        let block = Block { starts, attributes: &coordinates, coordinates: &coordinates, values, gone };
+        let block =
+            Block { starts, attributes: &coordinates, coordinates: &coordinates, values, raw: values, gone };
         let label = |t: usize| if t.is_multiple_of(10) { f64::NAN } else { self.labels[t] };
         let lessons: Vec<Lesson> = (begin..end).map(|t| Lesson::of(label(t))).collect();
         let (mut scores, mut losses) = (vec![0.0; (end - begin) * self.classes], vec![0.0; end - begin]);
@@ -199,7 +200,7 @@ impl Stream {
     fn event(&self, t: usize) -> Event<'_> {
         let items = self.starts[t]..self.starts[t + 1];
         let (attributes, coordinates) = (&ONES[..items.len()], &ONES[..items.len()]);
-        Event { attributes, coordinates, values: &self.values[items] }
+        Event::of(attributes, coordinates, &self.values[items])
     }
 }
 

@@ -38,7 +38,7 @@ impl Told {
     }
 
     fn event(&self) -> Event<'_> {
-        Event { attributes: &self.attributes, coordinates: &self.coordinates, values: &self.values }
+        Event::of(&self.attributes, &self.coordinates, &self.values)
     }
 
     fn items(&self) -> impl Iterator<Item = (u32, u32, f64)> {
@@ -73,7 +73,7 @@ fn learned(from: &Relevance, stream: &[Told]) -> Relevance {
 
 /// What is left open where these are observed.
 fn open(known: &Relevance, attributes: &[u32]) -> f64 {
-    known.open(&Event { attributes, coordinates: attributes, values: &vec![0.0; attributes.len()] })
+    known.open(&Event::of(attributes, attributes, &vec![0.0; attributes.len()]))
 }
 
 /// The same by right, of the attributes that there are.

@@ -54,6 +54,7 @@ impl Stream {
             attributes: &self.attributes,
             coordinates: &self.attributes,
             values: &self.values,
+            raw: &self.values,
             gone: &[],
         }
     }

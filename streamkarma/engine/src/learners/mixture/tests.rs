@@ -5,7 +5,7 @@ use super::completeness::{Completeness, Observed};
 use super::relevance::Relevance;
 use super::{Calibrated, Mixture};
 use crate::block::{Block, Event, Gone};
-use crate::learner::{Fact, Learner, Lesson};
+use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::transformed_target::{Point, TransformedTarget};
 use crate::math::log1p;
 use crate::state::{Array, Refused, State};
@@ -145,6 +145,7 @@ impl Stream {
             attributes: &self.coordinates,
             coordinates: &self.coordinates,
             values: &self.values,
+            raw: &self.values,
             gone: &[],
         }
     }
@@ -169,6 +170,8 @@ impl Stream {
             ticket: ticket_of(t),
             observed_before: false,
             shares_label: false,
+            target: f64::NAN,
+            unit: Unit::NONE,
             others: &self.values[self.starts[t]..][..3],
         };
         (0..EVENTS).map(lesson).collect()
@@ -316,7 +319,8 @@ fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
     for t in 0..2000 {
         let score = f64::from(t % 5) - 2.0;
         let label = if t % 3 == 0 { -1.0 } else { score.signum() };
-        let event = Event { attributes: &[0], coordinates: &[0], values: &[score] };
+        let values = [score];
+        let event = Event::of(&[0], &[0], &values);
         for _ in 0..parts {
             let lesson = Lesson { weight: 1.0 / f64::from(parts), shares_label, ..Lesson::of(label) };
             model.step(event, lesson, &mut [0.0]);

@@ -56,7 +56,7 @@ impl Sample {
     }
 
     pub fn event(&self) -> Event<'_> {
-        Event { attributes: &self.attributes, coordinates: &self.coordinates, values: &self.values }
+        Event::of(&self.attributes, &self.coordinates, &self.values)
     }
 
     pub fn lesson(&self) -> Lesson<'static> {

@@ -9,6 +9,7 @@ pub struct Filled {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
     pub values: Vec<f64>,
+    raw: Vec<f64>,
 }
 
 impl Filled {
@@ -19,18 +20,20 @@ impl Filled {
         self.attributes.clear();
         self.coordinates.clear();
         self.values.clear();
+        self.raw.clear();
     }
 
-    /// Put an item behind the event that is being written.
-    pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64) {
+    /// Put an item behind the event that is being written; `raw` is its value before it was standardised.
+    pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64, raw: f64) {
         self.attributes.push(attribute);
         self.coordinates.push(coordinate);
         self.values.push(value);
+        self.raw.push(raw);
     }
 
     /// As the learner takes them.
     pub fn block(&self) -> Block<'_> {
-        let Self { starts, attributes, coordinates, values } = self;
-        Block { starts, attributes, coordinates, values, gone: &[] }
+        let Self { starts, attributes, coordinates, values, raw } = self;
+        Block { starts, attributes, coordinates, values, raw, gone: &[] }
     }
 }

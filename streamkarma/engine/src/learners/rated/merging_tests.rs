@@ -61,7 +61,7 @@ fn step(model: &mut Rated, places: &[u32], (category, value): (u64, f64), lesson
         ([&[0, 1], &vec![2; places.len()][..]].concat(), [&[0, 1], places].concat());
     let values = [&[1.0, value], &vec![key; places.len()][..]].concat();
     let mut scores = vec![0.0; model.classes()];
-    let event = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
+    let event = Event::of(&attributes, &coordinates, &values);
     model.step(event, lesson, &mut scores);
     scores
 }
@@ -207,7 +207,7 @@ fn step_at(model: &mut Rated, places: &[u32], (category, value): (u64, f64), les
         ([&[0], &vec![1; places.len()][..], &[2]].concat(), [&[0], places, &[3]].concat());
     let values = [&[1.0], &vec![key; places.len()][..], &[value]].concat();
     let mut scores = vec![0.0; model.classes()];
-    let event = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
+    let event = Event::of(&attributes, &coordinates, &values);
     model.step(event, lesson, &mut scores);
     scores
 }

@@ -112,7 +112,7 @@ impl Rated {
         while at < event.len() {
             let attribute = event.attributes[at];
             let Some(keys) = Keys::at(event, at) else {
-                filled.push(attribute, event.coordinates[at], event.values[at]);
+                filled.push(attribute, event.coordinates[at], event.values[at], event.raw[at]);
                 at += 1;
                 continue;
             };
@@ -121,7 +121,8 @@ impl Rated {
                 continue;
             }
             for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
-                filled.push(attribute, coordinate, self.rate(&keys, number, learned));
+                let (value, raw) = self.rate(&keys, number, learned);
+                filled.push(attribute, coordinate, value, raw);
             }
             at += keys.values.len();
         }

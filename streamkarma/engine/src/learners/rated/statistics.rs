@@ -37,20 +37,20 @@ impl Settings {
 
 impl Rated {
     /// The rate of a number, of the categories whose keys are given.
-    pub(super) fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> f64 {
+    pub(super) fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> (f64, f64) {
         let coordinate = keys.coordinates[0];
         let known = self.attributes.get(&coordinate);
         let rate = known.map_or(0.0, |attribute| self.rate_of_all(keys, attribute, number));
         if !self.settings.scale {
-            return rate;
+            return (rate, rate);
         }
         let (width, longest) = (self.width(), self.settings.longest);
         if learned {
             let attribute = self.attributes.entry(coordinate).or_insert_with(|| Attribute::new(width));
-            return attribute.scales[number].standardise(rate, 1.0, longest).value;
+            return (attribute.scales[number].standardise(rate, 1.0, longest).value, rate);
         }
         let mut scale = self.attributes.get(&coordinate).map_or_else(Scale::default, |a| a.scales[number]);
-        scale.standardise(rate, 0.0, longest).value
+        (scale.standardise(rate, 0.0, longest).value, rate)
     }
 
     /// What the categories of an event say of the rate of each number, over all of its attributes that have rates.

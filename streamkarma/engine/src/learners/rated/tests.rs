@@ -75,10 +75,11 @@ fn stream(events: u64, label: impl Fn(u64) -> f64) -> (Filled, Vec<Lesson<'stati
     for _ in 0..events {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let random = seed >> 33;
-        block.push(0, 0, 1.0);
-        block.push(1, 1 + (random % 9) as u32, 1.0);
-        let mut push =
-            |attribute, key| (0..3).for_each(|i| block.push(attribute, 10 * attribute + i, as_value(key)));
+        block.push(0, 0, 1.0, 1.0);
+        block.push(1, 1 + (random % 9) as u32, 1.0, 1.0);
+        let mut push = |attribute, key| {
+            (0..3).for_each(|i| block.push(attribute, 10 * attribute + i, as_value(key), 0.0))
+        };
         push(2, key_of(1, &[(random % 9) as u8]));
         if random % 7 < 3 {
             push(4, key_of(3, &[(random % 5) as u8]));
@@ -269,7 +270,7 @@ fn of_several_categories_at_once_it_is_their_sum_over_the_root_of_their_number()
     let (one, other) = (as_value(key_of(1, b"a")), as_value(key_of(1, b"b")));
     let mut step = |values: &[f64], label: f64| {
         let places = &[20, 20][..values.len()];
-        let event = Event { attributes: places, coordinates: places, values };
+        let event = Event::of(places, places, values);
         learner.step(event, if label == 0.0 { Lesson::NONE } else { Lesson::of(label) }, &mut [0.0]);
         seen.lock().unwrap().last().unwrap().1.clone()
     };
@@ -286,7 +287,7 @@ fn of_several_categories_at_once_it_is_their_sum_over_the_root_of_their_number()
 fn events_without_such_categories_are_handed_on_as_they_are() {
     let (mut learner, seen) = rated(SCALED);
     let (attributes, coordinates, values) = ([0, 1], [0, 1], [1.0, -3.5]);
-    let event = Event { attributes: &attributes, coordinates: &coordinates, values: &values };
+    let event = Event::of(&attributes, &coordinates, &values);
     learner.step(event, Lesson::of(1.0), &mut [0.0]);
     run(&mut learner, &Block::of(&event, &[0, 2]), &[Lesson::of(1.0)]);
     assert_eq!(*seen.lock().unwrap(), vec![(coordinates.to_vec(), values.to_vec()); 2]);

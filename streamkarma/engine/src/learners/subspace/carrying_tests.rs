@@ -26,7 +26,7 @@ fn scores(stream: &Stream, change: &Change, models: [&mut Subspace; 2], t: usize
     let mut moved: Vec<(u32, f64)> = moved.collect();
     moved.sort_by_key(|&(k, _)| k);
     let (places, values): (Vec<u32>, Vec<f64>) = moved.into_iter().unzip();
-    let changed = Event { attributes: &places, coordinates: &places, values: &values };
+    let changed = Event::of(&places, &places, &values);
     let (mut one, mut other) = ([0.0], [0.0]);
     models[0].step(event, Lesson::NONE, &mut one);
     models[1].step(changed, Lesson::NONE, &mut other);

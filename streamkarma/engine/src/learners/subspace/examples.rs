@@ -25,7 +25,7 @@ pub struct Example {
 
 impl Example {
     pub fn event(&self) -> Event<'_> {
-        Event { attributes: &self.attributes, coordinates: &self.coordinates, values: &self.values }
+        Event::of(&self.attributes, &self.coordinates, &self.values)
     }
 
     fn of(event: &Event, lesson: &Lesson) -> Self {

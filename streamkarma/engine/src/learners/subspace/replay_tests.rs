@@ -185,8 +185,7 @@ fn what_is_kept_is_bounded() {
     let mut examples = Examples::default();
     for t in 0..3000 {
         let size = [1, 40, 3000, MOST_ITEMS, MOST_ITEMS + 1][if t < 2000 { t % 2 } else { t % 5 }];
-        let event =
-            Event { attributes: &places[..size], coordinates: &places[..size], values: &values[..size] };
+        let event = Event::of(&places[..size], &places[..size], &values[..size]);
         examples.keep(&event, &Lesson::of(1.0));
         assert!(examples.all.len() <= MOST && examples.items <= MOST_ITEMS);
         assert_eq!(examples.items, examples.all.iter().map(|each| each.values.len()).sum::<usize>());

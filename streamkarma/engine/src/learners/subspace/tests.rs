@@ -59,7 +59,7 @@ fn low_rank_and_noise(events: usize, columns: usize, noise: usize) -> Stream {
 impl Stream {
     pub fn block(&self) -> Block<'_> {
         let (starts, places, values) = (&self.starts, &self.places, &self.values);
-        Block { starts, attributes: places, coordinates: places, values, gone: &[] }
+        Block { starts, attributes: places, coordinates: places, values, raw: values, gone: &[] }
     }
 
     /// Learn events, and return the scores.
@@ -168,7 +168,7 @@ fn many_rare_categories_take_no_slots_from_numbers() {
         // An attribute of its own in every other event, and one that comes again.
         places.extend([11 + t as u32 % 50, 100 + t as u32 / 2]);
         values.extend([1.0, 1.0]);
-        let event = Event { attributes: &places, coordinates: &places, values: &values };
+        let event = Event::of(&places, &places, &values);
         model.step(event, Lesson::of(stream.labels[t]), &mut score);
     }
     assert!((0..=10).all(|k| active(&model).contains(&k)), "{:?}", active(&model));
@@ -249,8 +249,8 @@ fn what_was_never_learned_is_passed_over() {
     in_each_form(|settings| {
         let mut model = Subspace::new(settings);
         let (far, values) = ([0, 3, 11, (1 << 31) - 1], [1.0, 0.5, 2.0, 9.0]);
-        let more = Event { attributes: &far, coordinates: &far, values: &values };
-        let known = Event { attributes: &far[..2], coordinates: &far[..2], values: &values[..2] };
+        let more = Event::of(&far, &far, &values);
+        let known = Event::of(&far[..2], &far[..2], &values[..2]);
         let (mut one, mut other) = ([9.0], [9.0]);
         assert!(model.step(more, Lesson::NONE, &mut one).is_nan());
         assert_eq!(one, [0.0]);

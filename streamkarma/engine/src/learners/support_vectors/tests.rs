@@ -43,7 +43,7 @@ impl Owned {
     }
 
     pub fn event(&self) -> Event<'_> {
-        Event { attributes: &self.0, coordinates: &self.1, values: &self.2 }
+        Event::of(&self.0, &self.1, &self.2)
     }
 }
 

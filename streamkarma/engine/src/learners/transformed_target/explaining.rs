@@ -4,13 +4,14 @@
 use super::TransformedTarget;
 use crate::block::Event;
 use crate::explaining::Explanation;
+use crate::learner::Unit;
 
 /// Inner scores closer to 0 than this have the slope of the curve around 0.
 const FLAT: f64 = 1e-3;
 
 impl TransformedTarget {
     pub(super) fn explain_bent(&mut self, event: Event, into: &mut Explanation) {
-        let inner = Explanation::of(&mut *self.inner, event, &[], 0);
+        let inner = Explanation::of(&mut *self.inner, event, &[], 0, Unit::NONE);
         let (z, said) = (inner.scores[0], |z| self.unbend(&self.curve, z));
         let slope = if z.abs() < FLAT {
             (said(FLAT) - said(-FLAT)) / (2.0 * FLAT)

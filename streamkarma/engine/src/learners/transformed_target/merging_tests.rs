@@ -90,7 +90,7 @@ fn event(t: u64) -> (f64, f64) {
 
 fn say(model: &mut TransformedTarget, value: f64, lesson: Lesson) -> f64 {
     let mut scores = [0.0];
-    model.step(Event { attributes: &[1], coordinates: &[1], values: &[value] }, lesson, &mut scores);
+    model.step(Event::of(&[1], &[1], &[value]), lesson, &mut scores);
     scores[0]
 }
 

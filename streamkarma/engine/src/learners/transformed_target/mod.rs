@@ -14,7 +14,7 @@ use self::quantiles::Quantiles;
 use crate::block::{Block, Event, Gone};
 use crate::change::Change;
 use crate::explaining::Explanation;
-use crate::learner::{Fact, Learner, Lesson};
+use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::merging::{ensure_alike, of_kind};
 use crate::scale::within;
 use crate::state::{Refused, State, ensure};
@@ -84,9 +84,10 @@ impl TransformedTarget {
     fn bend<'a>(&mut self, lesson: &Lesson<'a>) -> Lesson<'a> {
         self.curves.push(self.curve);
         if !lesson.is_labelled() {
-            return *lesson;
+            return Lesson { unit: Unit::NONE, ..*lesson };
         }
-        let bent = Lesson { label: self.curve.bend(lesson.label), ..*lesson };
+        let label = self.curve.bend(lesson.label);
+        let bent = Lesson { label, target: label, unit: Unit::NONE, ..*lesson };
         if lesson.is_learned() && self.quantiles.observe(lesson.label, lesson.weight) {
             self.curve = Johnson::through(&self.quantiles.now);
         }
@@ -151,11 +152,8 @@ impl Learner for TransformedTarget {
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        let Event { attributes, coordinates, values } = event;
-        let starts = [0, values.len()];
-        let mut loss = [f64::NAN];
-        let block = Block { starts: &starts, attributes, coordinates, values, gone: &[] };
-        self.run(&block, &[lesson], scores, &mut loss);
+        let (starts, mut loss) = ([0, event.len()], [f64::NAN]);
+        self.run(&Block::of(&event, &starts), &[lesson], scores, &mut loss);
         loss[0]
     }
 

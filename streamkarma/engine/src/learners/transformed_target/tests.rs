@@ -49,7 +49,7 @@ fn stream() -> (Vec<f64>, Vec<Lesson<'static>>) {
 }
 
 fn event(values: &[f64], t: usize) -> Event<'_> {
-    Event { attributes: &[0, 1], coordinates: &[0, 1], values: &values[2 * t..2 * t + 2] }
+    Event::of(&[0, 1], &[0, 1], &values[2 * t..2 * t + 2])
 }
 
 /// Scores and losses, in blocks of so many events.
@@ -61,7 +61,8 @@ fn run(learner: &mut dyn Learner, values: &[f64], lessons: &[Lesson], size: usiz
         let starts: Vec<usize> = (0..=end - begin).map(|t| 2 * t).collect();
         let part = 2 * begin..2 * end;
         let (attributes, coordinates) = (&indices[part.clone()], &indices[part.clone()]);
-        let block = Block { starts: &starts, attributes, coordinates, values: &values[part], gone: &[] };
+        let values = &values[part];
+        let block = Block { starts: &starts, attributes, coordinates, values, raw: values, gone: &[] };
         learner.run(&block, &lessons[begin..end], &mut scores[begin..end], &mut losses[begin..end]);
     }
     (scores, losses)
