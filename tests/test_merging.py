@@ -236,7 +236,7 @@ def test_merged_parts_of_a_stream_predict_about_as_well_as_one_pass() -> None:
     merged = merge(parts)
     alone = sum(errors(part, held_out) for part in parts) / 4
     assert errors(merged, held_out) <= alone
-    assert errors(merged, held_out) <= errors(whole, held_out) + 0.01 * len(held_out)
+    assert errors(merged, held_out) <= errors(whole, held_out) + 0.015 * len(held_out)
 
 
 def errors(model: Any, events: Sequence[Event]) -> int:

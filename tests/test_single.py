@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -115,8 +116,10 @@ class InBlocks(OneByOne):
         self.model.run(events, [None if y is None else self.model.check_label(y)], [float(w)])
 
 
-def one_in_a_block(learner: Any, x: dict[str, Any], *_: float) -> list[float]:
-    scores: list[float] = learner.scores(learner.read([x], [False]))[0].tolist()
+def one_in_a_block(
+    learner: Any, x: dict[str, Any], *_: float, unit: tuple[float, float, float] = (math.nan, 0.0, 1.0)
+) -> list[float]:
+    scores: list[float] = learner.scores(learner.read([x], [False]), unit[1:])[0].tolist()
     return scores
 
 

@@ -155,7 +155,7 @@ class Learner(ABC):
         """Scores of every event, shape (T, C), without learning; ``unit`` is their centre and spread."""
         count = len(events) if isinstance(events, Encoded) else len(events.starts) - 1
         none = np.full(count, np.nan)
-        units = none, *(np.full(count, each) for each in unit)
+        units = none, np.full(count, unit[0]), np.full(count, unit[1])
         return self.run(events, none, np.zeros(count), None, external, units=units)[0]
 
     def restart(self, steps: int) -> None:

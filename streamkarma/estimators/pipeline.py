@@ -223,9 +223,10 @@ class Pipeline:
         """
         none = np.zeros(len(events), np.bool_)
         self.take(events, none, ~none)
-        missing, nothing = np.full(len(events), np.nan), np.zeros(len(events))
-        units = missing, *(np.full(len(events), each) for each in unit)
-        return self.run(slice(0, len(events)), missing, nothing, units=units)[0]
+        count = len(events)
+        missing, nothing = np.full(count, np.nan), np.zeros(count)
+        units = missing, np.full(count, unit[0]), np.full(count, unit[1])
+        return self.run(slice(0, count), missing, nothing, units=units)[0]
 
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
         """A flat record without the values that will not be used when it is learned later.

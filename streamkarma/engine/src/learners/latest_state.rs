@@ -3,6 +3,7 @@
 use super::codes::CODES;
 use super::latest::{Kept, Latest, WIDEST};
 use super::row::Cell;
+use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the latest events contradict each other, or do not fit this model";
@@ -66,7 +67,7 @@ impl Stored for f64 {
 
     fn take(state: &State) -> Result<Vec<Self>, Refused> {
         let values = state.f64s("latest_values")?.0;
-        ensure(values.iter().all(|value| value.is_finite()), WHY)?;
+        ensure(values.iter().all(|value| value.abs() <= LARGEST), WHY)?;
         Ok(values.to_vec())
     }
 }
@@ -114,10 +115,14 @@ impl<C: Stored> Latest<C> {
             let (own, others) = items.split_at_checked(size as usize).ok_or(WHY)?;
             let (own_cells, other_cells) = cells.split_at(own.len());
             ensure(own.iter().all(is_owned), WHY)?;
-            let coordinates = own.iter().map(|&k| k as u32).collect();
-            let (cells_of, steps) = (own_cells.to_vec(), step as u64);
-            let kept = Kept { coordinates, cells: cells_of, label, weight, step: steps, ..Kept::default() };
-            self.events.push_back(kept);
+            self.events.push_back(Kept {
+                coordinates: own.iter().map(|&k| k as u32).collect(),
+                cells: own_cells.to_vec(),
+                label,
+                weight,
+                step: step as u64,
+                leaves: Vec::new(),
+            });
             (last, items, cells) = (step, others, other_cells);
         }
         ensure(items.is_empty(), WHY)

@@ -6,6 +6,7 @@
 use std::hint::select_unpredictable;
 
 use crate::block::{Event, Gone, below};
+use crate::scale::{LARGEST, within};
 
 /// The attribute of a coordinate that was never learned.
 pub const NOBODY: u32 = u32::MAX;
@@ -171,9 +172,9 @@ impl<C: Cell> Row<C> {
 }
 
 impl Row<f64> {
-    /// Read an event in the place of the last.
+    /// Read an event in the place of the last; values beyond ±[`LARGEST`] are cut.
     pub fn read(&mut self, event: &Event) {
-        self.fill(event, event.raw.iter().copied());
+        self.fill(event, event.raw.iter().map(|&value| within(value, LARGEST)));
     }
 
     /// The value of a coordinate that is known; NaN if it is missing.

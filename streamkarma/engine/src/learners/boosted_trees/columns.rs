@@ -2,6 +2,7 @@
 
 use crate::learners::latest::Latest;
 use crate::learners::row::Row;
+use crate::scale::LARGEST;
 
 /// Most bins of a column: at the quantiles of its values.
 const BINS: usize = 64;
@@ -35,7 +36,7 @@ impl Column {
             // Equal values share a bin.
             rest = &rest[rest.partition_point(|&value| value <= last)..];
             // All that is observed is below the last cut, also what is above all values so far.
-            cuts.push(rest.first().map_or(f64::MAX, |&next| between(last, next)));
+            cuts.push(rest.first().map_or(LARGEST, |&next| between(last, next)));
         }
         let absent = cuts.len() as u8;
         let bin = |value: &f64| {

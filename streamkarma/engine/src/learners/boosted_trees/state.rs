@@ -89,7 +89,7 @@ impl BoostedTrees {
         let ((splits, shape), (roots, roots_shape)) = (state.i64s("splits")?, state.i64s("roots")?);
         let ((splits, rest), (cuts, cuts_shape)) = (splits.as_chunks::<3>(), state.f64s("cuts")?);
         ensure(rest.is_empty() && shape == [splits.len(), 3] && roots_shape == [roots.len()], WHY)?;
-        ensure(cuts_shape == [splits.len()] && cuts.iter().all(|cut| cut.is_finite()), WHY)?;
+        ensure(cuts_shape == [splits.len()] && cuts.iter().all(|cut| cut.abs() <= scale::LARGEST), WHY)?;
         ensure(splits.len() <= MOST_NODES, WHY)?;
         check_trees(splits, roots)?;
         let ((slopes, shape), (curvatures, other_shape)) = (state.f64s("slopes")?, state.f64s("curvatures")?);

@@ -67,9 +67,9 @@ fn a_scale_that_moves_does_not_show() {
 
 #[test]
 fn columns_end_half_way_between_values() {
-    let values = [3.0, f64::NAN, 1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, f64::MAX, f64::MIN];
+    let values = [3.0, f64::NAN, 1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 1e90, -1e90];
     let column = Column::new(4, &values);
-    assert_eq!(column.cuts, [1.5, 0.5 * f64::MAX + 1.5, f64::MAX]);
+    assert_eq!(column.cuts, [1.5, 5e89, 1e100]);
     assert_eq!(column.bins, [1, 3, 0, 0, 0, 0, 1, 1, 1, 2, 0]);
 }
 
