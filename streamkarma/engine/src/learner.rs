@@ -9,12 +9,12 @@ use crate::change::Change;
 use crate::explaining::{Explanation, leave_one_out};
 use crate::state::{Refused, State};
 
-/// In which targets are standardised; it moves with them.
+/// The unit in which the targets of a regression are standardised; it moves as they come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// Which target is 0.
+    /// The target that is 0 in it.
     pub centre: f64,
-    /// How much 1 is, above 0.
+    /// How much 1 in it is, above 0.
     pub spread: f64,
 }
 
@@ -27,7 +27,7 @@ impl Unit {
         (number - self.centre) / self.spread
     }
 
-    /// The number that is this much in this unit.
+    /// What is this much in this unit, in none.
     pub fn plain(self, standard: f64) -> f64 {
         standard * self.spread + self.centre
     }

@@ -11,7 +11,7 @@ use crate::scale::{LARGEST, within};
 /// The attribute of a coordinate that was never learned.
 pub const NOBODY: u32 = u32::MAX;
 
-/// What is known of the value of a coordinate.
+/// What a row has of a coordinate: its value, or a code of that.
 pub trait Cell: Copy + PartialEq {
     /// That of what is missing.
     const MISSING: Self;

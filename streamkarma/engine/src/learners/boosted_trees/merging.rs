@@ -56,13 +56,14 @@ impl BoostedTrees {
 }
 
 fn by_content(one: &Kept<f64>, other: &Kept<f64>) -> Ordering {
+    fn bits(event: &Kept<f64>) -> impl Iterator<Item = u64> {
+        event.cells.iter().map(|value| value.to_bits())
+    }
     let content = |event: &Kept<f64>| (event.label, event.weight);
     let ((label, weight), (other_label, other_weight)) = (content(one), content(other));
     label
         .total_cmp(&other_label)
         .then(weight.total_cmp(&other_weight))
         .then_with(|| one.coordinates.cmp(&other.coordinates))
-        .then_with(|| {
-            one.cells.iter().map(|value| value.to_bits()).cmp(other.cells.iter().map(|value| value.to_bits()))
-        })
+        .then_with(|| bits(one).cmp(bits(other)))
 }
