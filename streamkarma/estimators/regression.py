@@ -76,7 +76,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         """The predicted target; 0 before anything was learned."""
         if self._pipeline.learner.external:
             return float(self._predict([x])[0])
-        _, centre, spread = self._target.encode_one(nan, 0.0)
+        centre, spread = self.unit
         score = self._pipeline.one(x, nan, 0.0, unit=(nan, centre, spread))[0]
         return score * spread + centre
 
@@ -144,7 +144,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         events = self._read_any(X, [False] * len(X))
         if self._pipeline.learner.external:
             return self.run(events, [None] * len(X), [0.0] * len(X)).predictions
-        _, centre, spread = self._target.encode_one(nan, 0.0)
+        centre, spread = self.unit
         return self._pipeline.scores(events, (centre, spread))[:, 0] * spread + centre
 
     def run(
@@ -194,7 +194,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def spread_by(self, missing: dict[str, Floats]) -> dict[str, Floats]:
         """See ``Explains.spread_by``."""
-        _, _, spread = self._target.encode_one(nan, 0.0)
+        _, spread = self.unit
         return {name: spread * each for name, each in missing.items()}
 
     def loss_of(self, prediction: float, target: float, spread: float) -> float:

@@ -164,8 +164,8 @@ impl Learner {
 
     /// Predict, then learn, events; those of a `part`, from one up to another, if it is given.
     ///
-    /// Of each event, in a regression, its target and the `units` of its score; its ticket, whether it was `observed` before, and whether its label is `shared`: see
-    /// `core.learner`.
+    /// Of each event, its ticket, whether it was `observed` before, and whether its label is `shared`; in a regression
+    /// also its target and the unit of its score: see `core.learner`.
     #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, observed=None, shared=None, units=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
     fn run<'py>(
