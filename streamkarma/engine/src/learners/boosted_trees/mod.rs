@@ -149,7 +149,7 @@ impl BoostedTrees {
                 self.asked += 1;
                 let task = self.task(self.ensemble.unit.unwrap_or(lesson.unit));
                 let target = task.target(label);
-                self.watch(target, weight, scores, lesson.unit);
+                self.watch(target, weight, task.unit.standard(lesson.unit.plain(scores[0])));
                 self.ensemble.learn(&task, target, weight);
             }
             if self.steps >= self.due {
@@ -167,10 +167,11 @@ impl BoostedTrees {
     }
 
     /// Take in the error of the event that was predicted last, and drop what is from before a change.
-    fn watch(&mut self, label: f64, weight: f64, scores: &[f64], unit: Unit) {
+    ///
+    /// In a regression both the label and what was `said` are in the unit of the trees.
+    fn watch(&mut self, label: f64, weight: f64, said: f64) {
         let error = if self.settings.regression {
-            let own = self.ensemble.unit.unwrap_or(unit);
-            let away = (label - own.standard(unit.plain(scores[0]))).abs();
+            let away = (label - said).abs();
             away / (away + self.ensemble.deviation)
         } else {
             // The slope of the log loss is what was missing to a probability of 1.
