@@ -515,7 +515,10 @@ def neighbors(regression: bool, window: int, grows: bool, neighbors: int) -> Lea
     """See ``core.neighbors.Neighbors``."""
 
 def boosted_trees(regression: bool, window: int, half_life: float) -> Learner:
-    """See ``core.boosted_trees.BoostedTrees``."""
+    """See ``core.refitted_trees.BoostedTrees``."""
+
+def randomised_trees(window: int, half_life: float) -> Learner:
+    """See ``core.refitted_trees.RandomisedTrees``."""
 
 def forest(regression: bool, trees: int, half_life: float) -> Learner:
     """See ``core.forest.Forest``."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamkarma.core.boosted_trees import WINDOW, BoostedTrees
 from streamkarma.core.mixture import Calibrated
+from streamkarma.core.refitted_trees import WINDOW, BoostedTrees
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget

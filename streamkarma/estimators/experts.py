@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from streamkarma.core.boosted_trees import BoostedTrees
 from streamkarma.core.explicit import ADAGRAD, AROW, Bins, Explicit, Products, Step
 from streamkarma.core.factorisation import FactorisationMachine
 from streamkarma.core.forest import Forest
@@ -10,6 +9,7 @@ from streamkarma.core.learner import Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.neighbors import START, Neighbors
+from streamkarma.core.refitted_trees import BoostedTrees, RandomisedTrees
 from streamkarma.core.sgd import Logarithmic, Sgd
 from streamkarma.core.subspace import Subspace, SubspaceSettings
 from streamkarma.core.support import Rule, SupportVectors
@@ -72,7 +72,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
       thresholds and boxes.
     - *Subspaces* complete what is missing by what it goes together with.
     - *Neighbours* know any shape, but of few attributes. The *forest* and *boosted trees* know thresholds and
-      boxes: the forest earlier, boosted trees also where many of them add up.
+      boxes: the forest earlier, boosted trees also where many of them add up. *Randomised trees* see finer
+      where targets have little noise.
     - *Those that move* have a half-life, and begin anew where their errors rise.
 
     Experts that have features in common follow one another: these are then found once.
@@ -94,7 +95,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(forget or None)
     )
     plain = SubspaceSettings(regression=regression, forget=forget)
-    return {
+    experts: dict[str, Learner] = {
         "explicit 1 arow": explicit(1, step(10.0)),
         "explicit 1 adagrad": explicit(1, adagrad),
         "linear adagrad": Explicit(1, False, plain_adagrad, TABLE_BITS, MOST_FEATURES),
@@ -118,6 +119,9 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "forest": Forest(regression, TREES, forget),
         "boosted trees": BoostedTrees(regression, forget=forget),
     }
+    if regression:
+        experts["randomised trees"] = RandomisedTrees(forget=forget)
+    return experts
 
 
 def transformed(forget: float, absolute: bool) -> Learner:

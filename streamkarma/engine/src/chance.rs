@@ -27,4 +27,11 @@ impl Random {
     pub fn below(&mut self, limit: usize) -> usize {
         (((self.next() >> 32) * limit as u64) >> 32) as usize
     }
+
+    /// The next one from the lower to the higher of two numbers, which is left out.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        let part = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let number = low + part * (high - low);
+        if number < high { number.max(low) } else { low }
+    }
 }

@@ -1,7 +1,6 @@
 //! The learners, one file or folder each.
 
 pub mod bins;
-pub mod boosted_trees;
 mod codes;
 mod errors;
 pub mod expanded;
@@ -17,6 +16,7 @@ mod moved_codes;
 pub mod neighbors;
 pub mod products;
 pub mod rated;
+pub mod refitted_trees;
 mod row;
 pub mod sgd;
 pub mod subspace;

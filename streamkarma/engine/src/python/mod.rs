@@ -4,7 +4,6 @@ use pyo3::prelude::*;
 
 mod adwin;
 mod asked;
-mod boosted_trees;
 mod cells;
 mod change;
 mod conformal;
@@ -28,6 +27,7 @@ mod neighbors;
 mod observed_drift;
 mod predicted;
 mod rated;
+mod refitted_trees;
 mod rows;
 mod sgd;
 mod state;
@@ -59,7 +59,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<observed_drift::ObservedDrift>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
-    module.add_function(wrap_pyfunction!(boosted_trees::boosted_trees, module)?)?;
+    module.add_function(wrap_pyfunction!(refitted_trees::boosted_trees, module)?)?;
+    module.add_function(wrap_pyfunction!(refitted_trees::randomised_trees, module)?)?;
     module.add_function(wrap_pyfunction!(cells::boolean, module)?)?;
     module.add_function(wrap_pyfunction!(cells::number, module)?)?;
     module.add_function(wrap_pyfunction!(change::relabel, module)?)?;

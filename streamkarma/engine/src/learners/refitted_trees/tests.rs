@@ -1,4 +1,4 @@
-//! What boosted trees learn, sums of leaves and splits against plain ones, states, and what must break nothing.
+//! What refitted trees learn, sums of leaves and splits against plain ones, states, and what must break nothing.
 
 use super::columns::{Column, columns_of};
 use super::ensemble::NONE;
@@ -10,11 +10,11 @@ use crate::learners::samples::{Numbers, Sample, TASKS, Task, assert_resumed, cha
 
 const WINDOW: usize = 600;
 
-pub(super) fn trees(regression: bool, half_life: f64) -> BoostedTrees {
-    BoostedTrees::new(Settings { regression, window: WINDOW, half_life }).unwrap()
+pub(super) fn trees(regression: bool, half_life: f64) -> RefittedTrees {
+    RefittedTrees::new(Settings { kind: Kind::Boosted, regression, window: WINDOW, half_life }).unwrap()
 }
 
-pub(super) fn new(task: Task, half_life: f64) -> BoostedTrees {
+pub(super) fn new(task: Task, half_life: f64) -> RefittedTrees {
     let mut model = trees(task == Task::Regression, half_life);
     if let Task::Many(classes) = task {
         model.widen(classes);
@@ -22,12 +22,20 @@ pub(super) fn new(task: Task, half_life: f64) -> BoostedTrees {
     model
 }
 
+pub(super) fn randomised(half_life: f64) -> RefittedTrees {
+    let settings = Settings { kind: Kind::Randomised, regression: true, window: WINDOW, half_life };
+    RefittedTrees::new(settings).unwrap()
+}
+
+/// A learner of each kind for each task.
+pub(super) fn all(half_life: f64) -> Vec<(Task, RefittedTrees)> {
+    let boosted = TASKS.into_iter().map(|task| (task, new(task, half_life)));
+    boosted.chain([(Task::Regression, randomised(half_life))]).collect()
+}
+
 #[test]
 fn they_learn_boxes_categories_and_absence() {
-    for (task, most) in
-        [(Task::Two, 0.2), (Task::Many(3), 0.15), (Task::Many(20), 1.6), (Task::Regression, 2.5)]
-    {
-        let mut model = new(task, 0.0);
+    for ((task, mut model), most) in all(0.0).into_iter().zip([0.2, 0.15, 1.6, 2.5, 2.5]) {
         let loss = teach(&mut model, task, 1, 1500);
         assert!(loss < most, "{task:?}: {loss}");
     }
@@ -69,8 +77,8 @@ fn a_scale_that_moves_does_not_show() {
 fn columns_end_half_way_between_values() {
     let values = [3.0, f64::NAN, 1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 1e90, -1e90];
     let column = Column::new(4, &values);
-    assert_eq!(column.cuts, [1.5, 5e89, 1e100]);
-    assert_eq!(column.bins, [1, 3, 0, 0, 0, 0, 1, 1, 1, 2, 0]);
+    assert_eq!(column.cuts, [-5e89, 1.5, 2.5, 5e89, 1e100]);
+    assert_eq!(column.bins, [3, 5, 1, 1, 1, 1, 2, 3, 3, 4, 0]);
 }
 
 #[test]
@@ -154,22 +162,24 @@ fn the_first_split_is_that_of_a_plain_search() {
 
 #[test]
 fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
-    for task in TASKS {
-        for half_life in [0.0, 60.0] {
-            let mut model = new(task, half_life);
+    for half_life in [0.0, 60.0] {
+        for (task, mut model) in all(half_life) {
             teach(&mut model, task, 5, 400);
-            let is_regression = task == Task::Regression;
-            let (fresh, other) = (trees(is_regression, half_life), trees(!is_regression, half_life));
+            let fresh = RefittedTrees::new(model.settings).unwrap();
+            let other = trees(task != Task::Regression, half_life);
             assert_resumed(&mut model, &fresh, &other, task);
         }
     }
+    let boosted = trees(true, 0.0);
+    assert!(randomised(0.0).restore(&boosted.state(), 4, 6).is_err());
+    assert!(boosted.clone().restore(&randomised(0.0).state(), 4, 6).is_err());
 }
 
 #[test]
 fn a_split_by_what_was_given_up_goes_where_what_is_missing_goes() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 7, 500);
-    let score = |model: &mut BoostedTrees, values: &[(u32, f64)]| {
+    let score = |model: &mut RefittedTrees, values: &[(u32, f64)]| {
         let places: Vec<u32> = [0, 1].into_iter().chain(values.iter().map(|(place, _)| *place)).collect();
         let values: Vec<f64> = [1.0, 0.3].into_iter().chain(values.iter().map(|(_, value)| *value)).collect();
         let mut score = [0.0];
@@ -248,14 +258,13 @@ fn what_is_forgotten_leaves_a_mean() {
 
 #[test]
 fn what_attributes_contribute_adds_up() {
-    for task in [Task::Two, Task::Many(3), Task::Regression] {
-        let mut model = new(task, 0.0);
+    for (task, mut model) in all(0.0) {
         teach(&mut model, task, 13, 500);
         let sample = Sample::new(&mut Numbers::new(14));
         let explanation = Explanation::of(&mut model, sample.event(), &[], 0, Unit::NONE);
         let nothing = Event::of(&[0], &[0], &[1.0]);
         let empty = Explanation::of(&mut model, nothing, &[], 0, Unit::NONE);
-        assert!(explanation.parts().any(|(_, parts)| parts[0].abs() > 0.1));
+        assert!(explanation.parts().any(|(_, parts)| parts[0].abs() > 0.01));
         // With nothing observed, all is said by the constant.
         assert!(empty.parts().next().is_none() && empty.constants() == empty.scores);
         let sum: f64 = explanation.parts().map(|(_, parts)| parts[0]).sum();
@@ -266,8 +275,7 @@ fn what_attributes_contribute_adds_up() {
 
 #[test]
 fn hostile_numbers_break_nothing() {
-    for task in TASKS {
-        let mut model = new(task, 40.0);
+    for (task, mut model) in all(40.0) {
         let mut scores = vec![0.0; model.classes()];
         for (t, huge) in [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0].iter().cycle().take(600).enumerate() {
             let label = match task {
@@ -281,7 +289,7 @@ fn hostile_numbers_break_nothing() {
             model.step(event, Lesson { weight, ..Lesson::of(label) }, &mut scores);
             assert!(scores.iter().all(|score| score.is_finite()), "{task:?} {t} {scores:?}");
         }
-        let mut back = trees(task == Task::Regression, 40.0);
+        let mut back = RefittedTrees::new(model.settings).unwrap();
         back.restore(&model.state(), 4, 6).unwrap();
         assert_eq!(back.state(), model.state());
     }
@@ -325,7 +333,7 @@ fn broken_states_are_refused() {
         ("cuts", 0, f64::NAN),
         ("slopes", 0, f64::INFINITY),
         ("curvatures", 0, -1.0),
-        ("boosting_errors.all", 0, -1.0),
+        ("tree_errors.all", 0, -1.0),
     ] {
         let broken = changed(&state, name, at, value);
         assert!(new(Task::Two, 0.0).restore(&broken, 4, 6).is_err(), "{name} {at} {value}");
@@ -335,5 +343,8 @@ fn broken_states_are_refused() {
         broken.0.remove(name);
         assert!(new(Task::Two, 0.0).restore(&broken, 4, 6).is_err(), "{name}");
     }
-    assert!(BoostedTrees::new(Settings { regression: false, window: 0, half_life: 0.0 }).is_err());
+    assert!(
+        RefittedTrees::new(Settings { kind: Kind::Boosted, regression: false, window: 0, half_life: 0.0 })
+            .is_err()
+    );
 }

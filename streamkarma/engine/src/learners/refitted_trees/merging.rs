@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use super::BoostedTrees;
+use super::RefittedTrees;
 use crate::learner::{Learner, Unit};
 use crate::learners::errors::Errors;
 use crate::learners::latest::Kept;
@@ -16,7 +16,7 @@ use crate::learners::moved_codes::owners_of;
 use crate::merging::{counted_together, learned_since};
 use crate::state::Refused;
 
-impl BoostedTrees {
+impl RefittedTrees {
     /// Take in what parts have learned; see [`Learner::merge`].
     pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| part.settings == self.settings)?;

@@ -3,14 +3,14 @@
 //! What they say stays the same. Values and targets are as they came, and in no unit of the model's; only what labels say
 //! of categories is, in a regression, in the unit of its targets, and keeps that until the events are no longer kept.
 
-use super::BoostedTrees;
+use super::RefittedTrees;
 use crate::change::Change;
 use crate::learner::Learner;
 use crate::learners::moved_codes::{dropped_by, moved_owners};
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, ensure};
 
-impl BoostedTrees {
+impl RefittedTrees {
     /// Number the classes anew; see [`Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
         if places.is_sorted() {

@@ -2,11 +2,11 @@
 //!
 //! A node says what a leaf with the sums of all leaves below it would. What the roots say is left to the constant.
 
-use super::BoostedTrees;
-use super::ensemble::{NONE, value};
+use super::RefittedTrees;
+use super::ensemble::NONE;
 use crate::explaining::Explanation;
 
-impl BoostedTrees {
+impl RefittedTrees {
     /// Explain the event that was predicted last.
     pub(super) fn explain_paths(&self, into: &mut Explanation) {
         let (ensemble, width) = (&self.ensemble, self.slopes.len());
@@ -23,8 +23,9 @@ impl BoostedTrees {
             }
         }
         let factor = ensemble.unit.map_or(1.0, |own| own.spread / into.unit.spread);
-        let said =
-            |node: usize, k: usize| factor * value(slopes[node * width + k], curvatures[node * width + k]);
+        let said = |node: usize, k: usize| {
+            factor * ensemble.kind.value(slopes[node * width + k], curvatures[node * width + k])
+        };
         for &root in &ensemble.roots {
             let mut at = root as usize;
             while ensemble.nodes[at].coordinate != NONE {

@@ -1,21 +1,22 @@
-//! Gradient-boosted trees that are fitted to the latest events, and whose leaves learn the events after those.
+//! Trees that are fitted to the latest events, and whose leaves learn the events after those.
 //!
-//! Trees are fitted as in [F] and [C]: by Newton steps on histograms, with shrinkage, where each tree sees a sample of the
-//! events [S]; see [`fitting`] and [`growing`]. They are fitted anew whenever there are half as many events again. In
-//! between, their leaves learn: each event adds the slope of its loss, given what the trees before this one say, to the
-//! sums of the leaf that it falls into, and a leaf says the Newton step by its sums, as it does after a fit. So the last
-//! event counts as much as the first; only where trees split is older.
+//! *Boosted* trees are fitted as in [F] and [C]: by Newton steps on histograms, with shrinkage, where each tree sees a
+//! sample of the events [S]; see [`boosting`] and [`growing`]. *Randomised* ones are each grown on their own; see
+//! [`randomising`]. Both are fitted anew whenever there are half as many events again. In between, their leaves learn:
+//! each event adds the slope of its loss, given what boosted trees before this one say, to the sums of the leaf that it
+//! falls into, and a leaf says the Newton step by its sums, as it does after a fit. So the last event counts as much as the
+//! first; only where trees split is older.
 //!
 //! Events are kept, and compared with splits, by values as they came: those of early events were standardised on a
 //! scale that has moved since, and no split tells what that blurs. For the same reason targets are kept as they came, and are
 //! brought to one unit by each fit; a score goes from the unit of the fit to that of the event. With values and targets as
-//! they were standardised at the time, such trees alone make 3 % more errors and 6 % larger ones on 495 targets of R's
+//! they were standardised at the time, boosted trees alone make 3 % more errors and 6 % larger ones on 495 targets of R's
 //! tables (400 to 4,000 events).
 //!
 //! Where the errors begin to grow, see [`Errors`], what is from before the change is dropped, and trees are fitted
 //! to what is left. A learner that is hardly asked, as where a mixture has no use for it, is fitted less often.
 //!
-//! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) such trees alone make 9 %
+//! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) boosted trees alone make 9 %
 //! fewer errors, in the geometric mean, than with leaves that learn nothing between fits, and 2 % fewer on 495 targets
 //! of R's tables (400 to 4,000 events).
 //!
@@ -23,15 +24,20 @@
 //! - [F] Friedman: Greedy Function Approximation: A Gradient Boosting Machine, Annals of Statistics 2001.
 //! - [S] Friedman: Stochastic Gradient Boosting, Computational Statistics & Data Analysis 2002.
 
+mod boosting;
 mod carrying;
 mod columns;
 mod ensemble;
+mod ensemble_state;
 mod explaining;
 mod fitting;
 mod growing;
 mod merging;
 #[cfg(test)]
 mod merging_tests;
+mod randomising;
+#[cfg(test)]
+mod randomising_tests;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -50,9 +56,20 @@ use crate::loss::Loss;
 use crate::scale::{LARGEST, within};
 use crate::state::{Refused, State, ensure};
 
+/// How trees are fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One after another, each to what those before it leave; see [`boosting`].
+    Boosted,
+    /// Each on its own, split at random; see [`randomising`]. Only in a regression.
+    Randomised,
+}
+
 /// How it learns; the same for its whole life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
+    /// How trees are fitted.
+    pub kind: Kind,
     /// Whether labels are targets.
     pub regression: bool,
     /// How many of the latest events trees are fitted to, at most.
@@ -61,8 +78,9 @@ pub struct Settings {
     pub half_life: f64,
 }
 
-/// The largest window.
+/// The largest window; that of trees with as many leaves as events is smaller.
 const MOST_EVENTS: usize = 1 << 20;
+const MOST_RANDOMISED: usize = 1 << 15;
 /// Lessons count no more than this.
 const LARGEST_WEIGHT: f64 = 1e6;
 /// Events that are kept have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in
@@ -71,8 +89,8 @@ const LIGHT: f64 = 0.25;
 /// Events until the first fit, and at least from one to the next.
 const FIRST: u64 = 32;
 const SHORTEST: u64 = 8;
-/// The next fit is due when there are so many times as many events. With 2 there are 1 to 2 % more errors on the streams
-/// above and the tables, with 1.3 as many.
+/// The next fit is due when there are so many times as many events. With 2 boosted trees make 1 to 2 % more errors on the
+/// streams above and the tables, with 1.3 as many.
 const GROWTH: f64 = 1.5;
 /// And when there are so many times as many, if it was asked about fewer than half of the events since the last.
 const GROWTH_UNASKED: f64 = 4.0;
@@ -81,7 +99,7 @@ const HALF_LIVES: f64 = 8.0;
 
 /// The learner.
 #[derive(Clone, Debug)]
-pub struct BoostedTrees {
+pub struct RefittedTrees {
     settings: Settings,
     steps: u64,
     /// The last event of an older world; 0 if there is none.
@@ -98,15 +116,17 @@ pub struct BoostedTrees {
     slopes: Vec<f64>,
 }
 
-impl BoostedTrees {
+impl RefittedTrees {
     /// A learner that knows nothing.
     ///
     /// # Errors
     ///
     /// If the window is too short or too long.
     pub fn new(settings: Settings) -> Result<Self, Refused> {
-        let Settings { window, half_life, .. } = settings;
-        ensure((1..=MOST_EVENTS).contains(&window), &format!("the window has 1 to {MOST_EVENTS} events"))?;
+        let Settings { kind, regression, window, half_life } = settings;
+        let most = if kind == Kind::Boosted { MOST_EVENTS } else { MOST_RANDOMISED };
+        ensure((1..=most).contains(&window), &format!("the window has 1 to {most} events"))?;
+        ensure(kind == Kind::Boosted || regression, "trees are split at random only in a regression")?;
         let lasting = if half_life > 0.0 { HALF_LIVES * half_life } else { f64::INFINITY };
         Ok(Self {
             settings,
@@ -117,7 +137,7 @@ impl BoostedTrees {
             asked: 0,
             row: Row::new(),
             latest: Latest::new(window.min(lasting as usize)),
-            ensemble: Ensemble::new(1),
+            ensemble: Ensemble::new(kind, 1),
             errors: Errors::new(1),
             slopes: vec![0.0],
         })
@@ -205,8 +225,8 @@ impl BoostedTrees {
     }
 
     fn task(&self, unit: Unit) -> Task {
-        let Settings { regression, half_life, .. } = self.settings;
-        Task { regression, width: self.slopes.len(), half_life, step: self.steps, unit }
+        let Settings { kind, regression, half_life, .. } = self.settings;
+        Task { kind, regression, width: self.slopes.len(), half_life, step: self.steps, unit }
     }
 
     fn loss(&self) -> Loss {
@@ -225,7 +245,7 @@ impl BoostedTrees {
     }
 }
 
-impl Learner for BoostedTrees {
+impl Learner for RefittedTrees {
     fn classes(&self) -> usize {
         self.slopes.len()
     }

@@ -1,0 +1,86 @@
+//! Boosting: trees one after another, each following the slopes that those before it leave.
+//!
+//! Of several classes a tree has a value for each in every leaf. Where it splits is found by the slopes in one direction,
+//! a random sign for each class, as in [I]: so a histogram is no larger than that of two classes.
+//!
+//! What trees say is found from all events, where they split from a sample. (From the sample alone, errors were 1 to 1.5 %
+//! higher on developers' streams and tables.)
+//!
+//! [I] Iosipoi, Vakhrushev: SketchBoost: Fast Gradient Boosted Decision Tree for Multioutput Problems, NeurIPS 2022.
+
+use super::columns::Column;
+use super::ensemble::Ensemble;
+use super::fitting::Task;
+use super::growing::{Ground, Grown, Sums};
+use crate::chance::Random;
+
+/// How many trees there are; of more than 16 classes fewer, so that there are no more scores in all.
+const TREES: usize = 50;
+const MOST_SCORES: usize = 16 * TREES;
+/// Columns that may split a tree; of more, these are drawn for each.
+const TRIED: usize = 32;
+/// The part of the events by which splits are found, out of 2^32.
+const SAMPLED: u64 = 3_435_973_837; // 0.8
+
+impl Task {
+    /// Add trees, which follow the labels and weights of events.
+    pub(super) fn boost(&self, ensemble: &mut Ensemble, lessons: &[[f64; 2]], columns: &[Column]) {
+        let mut scores = ensemble.base.repeat(lessons.len());
+        let (mut slopes, mut curvatures) = (vec![0.0; scores.len()], vec![0.0; scores.len()]);
+        for tree in 0..TREES.min(MOST_SCORES / self.width) {
+            let rows = slopes.chunks_exact_mut(self.width).zip(curvatures.chunks_exact_mut(self.width));
+            let rows = rows.zip(scores.chunks_exact(self.width)).zip(lessons);
+            for (((slopes, curvatures), scores), &[label, weight]) in rows {
+                self.judge(scores, label, weight, slopes, curvatures);
+            }
+            let grown = self.grow(tree, columns, &slopes, &curvatures);
+            if grown.nodes.len() == 1 {
+                continue;
+            }
+            let leaves: Vec<usize> = (0..lessons.len()).map(|event| grown.leaf_of(columns, event)).collect();
+            let sums = |numbers: &[f64]| {
+                let mut sums = vec![0.0; grown.nodes.len() * self.width];
+                for (row, leaf) in numbers.chunks_exact(self.width).zip(&leaves) {
+                    let own = &mut sums[leaf * self.width..][..self.width];
+                    own.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+                }
+                sums
+            };
+            let first = ensemble.values.len();
+            ensemble.push(&grown.nodes, &sums(&slopes), &sums(&curvatures));
+            for (scores, leaf) in scores.chunks_exact_mut(self.width).zip(&leaves) {
+                let values = &ensemble.values[first + leaf * self.width..];
+                scores.iter_mut().zip(values).for_each(|(score, value)| *score += value);
+            }
+        }
+    }
+
+    /// Grow a tree by the slopes of a sample.
+    fn grow(&self, tree: usize, columns: &[Column], slopes: &[f64], curvatures: &[f64]) -> Grown {
+        let mut random = Random::new(tree as u64, self.step);
+        let signs: Vec<f64> =
+            (0..self.width).map(|_| if random.below(2) == 0 { 1.0 } else { -1.0 }).collect();
+        let rows = slopes.chunks_exact(self.width).zip(curvatures.chunks_exact(self.width));
+        let each = rows.map(|(slopes, curvatures)| Sums {
+            slope: slopes.iter().zip(&signs).map(|(slope, sign)| slope * sign).sum(),
+            curvature: curvatures.iter().sum(),
+        });
+        let each: Vec<Sums> = each.collect();
+        let tried = drawn(columns.len(), TRIED, &mut random);
+        let sample = (0..each.len() as u32).filter(|_| random.next() >> 32 < SAMPLED).collect();
+        Ground { columns, tried, each: &each }.grow(sample)
+    }
+}
+
+/// Some numbers below a limit, or all if there are no more, ascending.
+fn drawn(limit: usize, most: usize, random: &mut Random) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..limit).collect();
+    if limit > most {
+        for place in 0..most {
+            all.swap(place, place + random.below(limit - place));
+        }
+        all.truncate(most);
+        all.sort_unstable();
+    }
+    all
+}

@@ -1,0 +1,109 @@
+//! The events of a window, column by column; and columns of bins, for splits to be found by histograms.
+
+use crate::learners::latest::Latest;
+use crate::learners::row::Row;
+use crate::scale::LARGEST;
+
+/// Most bins of a column: at the quantiles of its values. With half as many, and three values or more in each, `auto` makes
+/// 1.3 % more errors on 54 streams (10,000 events, seeds 101 and 102, nothing missing) and .5 % more on 318 tables.
+const BINS: usize = 128;
+/// Most columns: of more coordinates, those that most events have.
+const MOST: usize = 512;
+/// A coordinate that fewer events have is no column of bins.
+const RAREST: usize = 5;
+
+/// A coordinate.
+pub struct Column {
+    /// Which one it is.
+    pub coordinate: u32,
+    /// By event: its bin; what is missing is in one above all others.
+    pub bins: Vec<u8>,
+    /// By bin: where it ends.
+    pub cuts: Vec<f64>,
+}
+
+impl Column {
+    /// Of values, NaN for what is missing.
+    pub fn new(coordinate: u32, values: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mut cuts = Vec::new();
+        let mut rest = &sorted[..];
+        while !rest.is_empty() {
+            let size = rest.len().div_ceil(BINS - cuts.len());
+            let last = rest[size - 1];
+            // Equal values share a bin.
+            rest = &rest[rest.partition_point(|&value| value <= last)..];
+            // All that is observed is below the last cut, also what is above all values so far.
+            cuts.push(rest.first().map_or(LARGEST, |&next| between(last, next)));
+        }
+        let absent = cuts.len() as u8;
+        let bin = |value: &f64| {
+            if value.is_nan() { absent } else { cuts.partition_point(|cut| cut < value) as u8 }
+        };
+        Self { coordinate, bins: values.iter().map(bin).collect(), cuts }
+    }
+
+    /// How many bins there are, that of what is missing included.
+    pub fn len(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// Whether it tells any two events apart.
+    fn is_constant(&self) -> bool {
+        self.bins.iter().all(|&bin| bin == self.bins[0])
+    }
+}
+
+/// The columns of the events that are kept, but for those that tell no two of them apart.
+pub fn columns_of(latest: &Latest<f64>, row: &mut Row<f64>) -> Vec<Column> {
+    let table = Table::new(latest, row, RAREST);
+    let all = table.coordinates.iter().enumerate();
+    all.map(|(column, &coordinate)| Column::new(coordinate, table.column(column)))
+        .filter(|column| !column.is_constant())
+        .collect()
+}
+
+/// The values of the events that are kept.
+pub struct Table {
+    /// By column.
+    pub coordinates: Vec<u32>,
+    /// One column after another; NaN for what is missing.
+    values: Vec<f64>,
+    events: usize,
+}
+
+impl Table {
+    /// That of the coordinates that so many events have.
+    pub fn new(latest: &Latest<f64>, row: &mut Row<f64>, rarest: usize) -> Self {
+        let mut counts = vec![0; row.coordinates()];
+        for event in &latest.events {
+            latest.items(event).for_each(|(coordinate, _)| counts[coordinate as usize] += 1);
+        }
+        let mut wanted: Vec<u32> =
+            (0..counts.len()).filter(|&k| counts[k] >= rarest).map(|k| k as u32).collect();
+        wanted.sort_by_key(|&k| std::cmp::Reverse(counts[k as usize]));
+        wanted.truncate(MOST);
+        wanted.sort_unstable();
+        let events = latest.events.len();
+        let mut values = vec![f64::NAN; wanted.len() * events];
+        for (at, event) in latest.events.iter().enumerate() {
+            row.recall(latest.items(event));
+            for (column, &coordinate) in wanted.iter().enumerate() {
+                values[column * events + at] = row.of(coordinate);
+            }
+        }
+        Self { coordinates: wanted, values, events }
+    }
+
+    /// The values of a column, event by event.
+    pub fn column(&self, column: usize) -> &[f64] {
+        &self.values[column * self.events..][..self.events]
+    }
+}
+
+/// A number half-way between two, above or at the lower one and below the other.
+fn between(low: f64, high: f64) -> f64 {
+    let middle = 0.5 * low + 0.5 * high;
+    if middle < high { middle.max(low) } else { low }
+}

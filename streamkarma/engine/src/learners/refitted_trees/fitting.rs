@@ -1,0 +1,118 @@
+//! What trees are fitted to, and the loss that they lower.
+
+use std::f64::consts::LN_2;
+
+use super::Kind;
+use super::columns::columns_of;
+use super::ensemble::Ensemble;
+use super::randomising::{randomise, table_of};
+use crate::learner::Unit;
+use crate::learners::latest::{Kept, Latest};
+use crate::learners::row::Row;
+use crate::loss::Loss;
+use crate::math::{exp, log, logistic};
+use crate::scale::{CLIP, within};
+
+/// No curvature of an event is smaller.
+const FLATTEST: f64 = 1e-6;
+/// What is left of an event after forgetting is at least this part.
+const LEAST_KEPT: f64 = 1e-30;
+/// No target is farther out, so that squares stay finite.
+const LARGEST_TARGET: f64 = 1e12;
+/// No deviation of targets is smaller.
+const NARROWEST: f64 = 1e-9;
+
+/// What a fit is to.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// How trees are fitted.
+    pub kind: Kind,
+    /// Whether labels are targets.
+    pub regression: bool,
+    /// Scores of an event.
+    pub width: usize,
+    /// Steps after which an event counts half; 0 for never.
+    pub half_life: f64,
+    /// The step of the latest event.
+    pub step: u64,
+    /// The unit of scores, in a regression.
+    pub unit: Unit,
+}
+
+impl Task {
+    /// Fit trees to the events that are kept.
+    pub fn fit(&self, latest: &Latest<f64>, row: &mut Row<f64>) -> Ensemble {
+        let lessons: Vec<[f64; 2]> =
+            latest.events.iter().map(|event| [self.target(event.label), self.weight(event)]).collect();
+        let mut ensemble = self.base(&lessons);
+        match self.kind {
+            Kind::Boosted => self.boost(&mut ensemble, &lessons, &columns_of(latest, row)),
+            Kind::Randomised => randomise(&mut ensemble, &lessons, &table_of(latest, row), self.step),
+        }
+        ensemble
+    }
+
+    /// What trees are to say of a label.
+    pub fn target(&self, label: f64) -> f64 {
+        if !self.regression {
+            return label;
+        }
+        // A target far out is a matter of one leaf where trees are split at random, and of all trees where they add up.
+        let is_cut = self.kind == Kind::Boosted && self.unit != Unit::NONE;
+        within(self.unit.standard(label), if is_cut { CLIP } else { LARGEST_TARGET })
+    }
+
+    fn weight(&self, event: &Kept<f64>) -> f64 {
+        if self.half_life == 0.0 {
+            return event.weight;
+        }
+        // Never 0, since events of next to no weight may be the only ones that are kept.
+        event.weight * exp(-LN_2 * (self.step - event.step) as f64 / self.half_life).max(LEAST_KEPT)
+    }
+
+    /// What is best said of all events alike.
+    fn base(&self, lessons: &[[f64; 2]]) -> Ensemble {
+        let total: f64 = lessons.iter().map(|[_, weight]| weight).sum();
+        if self.regression {
+            let mean = lessons.iter().map(|[label, weight]| label * weight).sum::<f64>() / total;
+            let squares: f64 =
+                lessons.iter().map(|[label, weight]| weight * (label - mean) * (label - mean)).sum();
+            return Ensemble::based_on(
+                self.kind,
+                vec![mean],
+                Some(self.unit),
+                (squares / total).sqrt().max(NARROWEST),
+            );
+        }
+        let classes = self.width.max(2);
+        let mut counts = vec![1.0 / classes as f64; classes];
+        lessons.iter().for_each(|[label, weight]| counts[*label as usize] += weight);
+        let base = match counts[..] {
+            [no, yes] if self.width == 1 => vec![log(yes / no)],
+            _ => counts.iter().map(|count| log(count / (total + 1.0))).collect(),
+        };
+        Ensemble::based_on(self.kind, base, None, 1.0)
+    }
+
+    /// The slope of an event's loss in each score, and the curvature, both times its weight.
+    pub fn judge(&self, scores: &[f64], label: f64, weight: f64, slopes: &mut [f64], curvatures: &mut [f64]) {
+        if self.regression {
+            slopes[0] = weight * (scores[0] - label);
+            curvatures[0] = weight;
+            return;
+        }
+        if self.width == 1 {
+            let chance = logistic(scores[0]);
+            slopes[0] = weight * (chance - label);
+            curvatures[0] = weight * (chance * (1.0 - chance)).max(FLATTEST);
+            return;
+        }
+        Loss::Logistic.of_classes(scores, label as usize, slopes);
+        for (class, (slope, curvature)) in slopes.iter_mut().zip(curvatures).enumerate() {
+            // The slope in the score of the class itself is its probability less 1.
+            let chance = if class == label as usize { *slope + 1.0 } else { *slope };
+            *curvature = weight * (chance * (1.0 - chance)).max(FLATTEST);
+            *slope *= weight;
+        }
+    }
+}
