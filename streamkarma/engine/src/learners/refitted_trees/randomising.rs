@@ -8,8 +8,9 @@
 //! the leaf that it is in, so none is cut.
 //!
 //! On 346 numbers of R's tables (400 to 4,000 events) the errors of `auto` are 4.2 % smaller with them, in the geometric
-//! mean; with 10 trees instead 3.1 %, with 25 3.9 %, with 16 columns tried instead of 64 3 %, and with fits as soon as
-//! there are twice as many events 3.3 %. Leaves that split, again at random, as events fall into them gained nothing.
+//! mean, and .6 % less so where a node of few events tries only as many columns as it has events, but for one. With 10 trees
+//! errors are another .5 % larger, with 25 .3 % smaller, with 16 columns tried instead of 64 .8 % larger, and with fits only
+//! as soon as there are twice as many events .5 %. Leaves that split, again at random, as events fall into them gained nothing.
 //!
 //! [G] Geurts, Ernst, Wehenkel: Extremely randomized trees, Machine Learning 2006.
 
@@ -121,7 +122,7 @@ impl Ground<'_> {
         let mut open = vec![Open { node: 0, depth: 0, events: 0..events.len(), columns }];
         while let Some(Open { node, depth, events: own, mut columns }) = open.pop() {
             let (start, end) = (own.start, own.end);
-            let own = &mut events[own];
+            let own = &mut events[start..end];
             let Some(split) = self.split(own, depth, &mut columns) else {
                 nodes[node].1 =
                     own.iter().map(|&event| self.each[event as usize]).fold(Sums::default(), Sums::and);
