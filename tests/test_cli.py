@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +317,15 @@ def test_a_failed_run_is_one_line_and_exit_1(
     assert complaint in result.stderr
 
 
+@pytest.fixture
+def hangups_arrive() -> Iterator[None]:
+    """A process inherits that hangups are ignored, as they are where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangups_arrive")
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals, workers: str) -> None:
