@@ -95,7 +95,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(forget or None)
     )
     plain = SubspaceSettings(regression=regression, forget=forget)
-    experts: dict[str, Learner] = {
+    chosen: dict[str, Learner] = {
         "explicit 1 arow": explicit(1, step(10.0)),
         "explicit 1 adagrad": explicit(1, adagrad),
         "linear adagrad": Explicit(1, False, plain_adagrad, TABLE_BITS, MOST_FEATURES),
@@ -120,8 +120,8 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "boosted trees": BoostedTrees(regression, forget=forget),
     }
     if regression:
-        experts["randomised trees"] = RandomisedTrees(forget=forget)
-    return experts
+        chosen["randomised trees"] = RandomisedTrees(forget=forget)
+    return chosen
 
 
 def transformed(forget: float, absolute: bool) -> Learner:

@@ -105,6 +105,7 @@ impl Ensemble {
         for leaf in self.leaves.drain(..) {
             task.judge(&scores, label, weight, &mut slopes, &mut curvatures);
             let own = leaf as usize * width..(leaf as usize + 1) * width;
+            // Of trees that are averaged, each says all by itself.
             if self.kind == Kind::Boosted {
                 scores.iter_mut().zip(&self.values[own.clone()]).for_each(|(score, value)| *score += value);
             }
