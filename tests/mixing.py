@@ -216,10 +216,28 @@ def several_classes(scores: Array, labels: Array) -> Array:
     return np.array(mixed)
 
 
+class Scales:
+    """How far predictions of numbers are off: the weights of several scales."""
+
+    def __init__(self) -> None:
+        self.each, self.weights = 4.0 ** (1 - np.arange(10)), np.full(10, 0.001)
+        self.weights[1] += 0.99
+
+    def typical(self) -> float:
+        return float(np.exp(self.weights @ np.log(self.each)))
+
+    def judge(self, residuals: Array, shares: Array) -> Array:
+        """The density of the target that each member had, before the weights learn from it."""
+        densities = stats.t(4, scale=self.each[:, None]).pdf(residuals)
+        likelihoods: Array = self.weights @ densities
+        self.weights = share(self.weights, densities @ shares, 0.01)
+        return likelihoods
+
+
 def numbers(scores: Array, targets: Array, observed: Array) -> Array:
     """The mean of a mixture in regression, before each event is learned."""
     experts, square = len(scores), 1.0
-    shares, squared_scale = np.full(experts + 1, 1 / (experts + 1)), 1.0
+    shares, scales = np.full(experts + 1, 1 / (experts + 1)), Scales()
     own = [Newton(np.array([1.0, 0.0]), 0.01) for _ in scores]
     blend, completeness, mixed = Newton(np.full(experts, 1 / experts), 0.1), Completeness(), []
     for t, target in enumerate(targets):
@@ -230,17 +248,16 @@ def numbers(scores: Array, targets: Array, observed: Array) -> Array:
         adjusted, stretch = completeness.adjusted(blended, completeness.away(observed[t], t))
         members = np.array([*means, adjusted])
         mixed.append(unit * shares @ members)
-        scale = np.sqrt(squared_scale)
-        said = shares @ members - target / unit
-        residuals = np.clip(members - target / unit, -5 * scale, 5 * scale)
-        shares = share(shares, stats.t(4, scale=scale).pdf(members - target / unit))
-        counted = 5 / (4 / said**2 + 1 / squared_scale)
-        squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
+        scale = scales.typical()
+        precision = max(0.1 / scale**2, 1)
+        slopes = precision * np.clip(members - target / unit, -5 * scale, 5 * scale)
+        shares = share(shares, scales.judge(members - target / unit, shares))
         square += (min(target**2, 100 * max(square, 1)) - square) / (min(t + 1, 1000) + 1)
-        blend.step(stretch * means, residuals[-1], 1)
-        completeness.learn(observed[t], t, blended, partial(Newton.step, slope=residuals[-1], curved=1))
-        for each, x, residual in zip(own, features, residuals, strict=False):
-            each.step(x, residual, 1)
+        blend.step(stretch * means, slopes[-1], precision)
+        step = partial(Newton.step, slope=slopes[-1], curved=precision)
+        completeness.learn(observed[t], t, blended, step)
+        for each, x, slope in zip(own, features, slopes, strict=False):
+            each.step(x, slope, precision)
             each.at[0] = max(each.at[0], 0)
     return np.array(mixed)
 
@@ -254,7 +271,7 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
     classes, kept = said.shape[1], 0.5 ** (1 / np.array([0.5, 2, 8, 32]))
     loose = {"two": [1.0] * 4 + [0.3] * 5, "several": [0.25] * 4 + [0.3] * 5, "number": [0.1] * 6}[kind]
     own, shares = Newton(np.zeros(len(loose)), np.array(loose)), np.array([0.9, 0.1])
-    residuals, means, squared_scale, last, mixed = np.zeros((4, classes)), np.zeros((4, classes)), 1.0, [], []
+    residuals, means, scales, last, mixed = np.zeros((4, classes)), np.zeros((4, classes)), Scales(), [], []
     for t, label in enumerate(labels):
         drift = 1e-5 if kind == "number" else max(1e-5, 3 / (t + 11) ** 2)
         x = np.array([*residuals, *means, said[t] / 4])
@@ -272,11 +289,10 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
             )
         mixed.append(shares @ members)
         if kind == "number":
-            scale = np.sqrt(squared_scale)
-            shares = share(shares, stats.t(4, scale=scale).pdf(members[:, 0] - label))
-            counted = 5 / (4 / (mixed[-1][0] - label) ** 2 + 1 / squared_scale)
-            squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
-            own.step(x, np.clip(members[1, 0] - label, -5 * scale, 5 * scale), 1, drift)
+            scale = scales.typical()
+            precision = max(0.1 / scale**2, 1)
+            shares = share(shares, scales.judge(members[:, 0] - label, shares))
+            own.step(x, precision * np.clip(members[1, 0] - label, -5 * scale, 5 * scale), precision, drift)
         elif kind == "two":
             both = np.array([*mixed[-1], 1 - mixed[-1][0]])
             shares = share(shares, np.abs(1 - true - members[:, 0]), moved(both))

@@ -9,6 +9,7 @@ use super::completeness::{Completeness, Observed};
 use super::fixed_share::{Blend, Shares};
 use super::newton::DRIFT;
 use super::resting::Resting;
+use super::scales::Scales;
 use crate::math::exp;
 
 /// Means run over this many events: the scale of a score changes while its expert learns.
@@ -89,6 +90,8 @@ pub struct Scratch {
     pub chances: Vec<f64>,
     /// Of each member.
     pub likelihoods: Vec<f64>,
+    /// Of each member of a regression: what it said less the target.
+    pub residuals: Vec<f64>,
     /// Of a gradient.
     pub direction: Vec<f64>,
     /// See [`super::newton::Newton`].
@@ -108,6 +111,7 @@ impl Scratch {
             logits: vec![0.0; of_members],
             chances: vec![0.0; of_members],
             likelihoods: vec![0.0; experts + 1],
+            residuals: Vec::new(),
             direction: vec![0.0; experts.max(OF_CLASSES)],
             gains: vec![0.0; experts.max(OF_CLASSES)],
             mixed: vec![0.0; classes],
@@ -132,9 +136,8 @@ pub struct Aggregator {
     pub(super) shares: Shares,
     pub(super) blend: Blend,
     pub(super) completeness: Completeness,
-    /// Of a regression, of each member: the squared scale of residuals, in units of the target's mean square. By the
-    /// squared loss they have one in common.
-    pub(super) variances: Vec<f64>,
+    /// How far members are off in a regression.
+    pub(super) scales: Scales,
     pub(super) resting: Resting,
     pub(super) steps: u64,
     pub(super) scratch: Scratch,
@@ -157,7 +160,7 @@ impl Aggregator {
             shares: Shares::new(experts + 1),
             blend: Blend::new(experts, classes == 1 && !regression),
             completeness: Completeness::new(),
-            variances: vec![1.0; if regression { experts + 1 } else { 0 }],
+            scales: Scales::new(regression),
             resting: Resting::default(),
             steps: 0,
             scratch: Scratch::new(experts, classes),
@@ -301,7 +304,7 @@ impl Aggregator {
             &self.shares.means,
             &self.blend.mix,
             &self.blend.covariance,
-            &self.variances,
+            &self.scales.weights,
         ];
         size_of::<u64>()
             + size_of::<Completeness>()

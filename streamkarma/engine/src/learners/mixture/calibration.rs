@@ -52,7 +52,7 @@ pub const OF_SEVERAL_FIRST_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.05, 1.0];
 pub const OFFSET_PRIOR_VARIANCE: f64 = 0.7;
 /// Where these begin.
 pub const OFFSET_FIRST_VARIANCE: f64 = 0.1;
-/// Variances at the start of a and b in a regression, in units of the residuals' variance.
+/// Variances at the start of a and b in a regression.
 pub const NUMBER_PRIOR_VARIANCE: f64 = 0.01;
 /// Where the bounded feature of a margin bends: sharply, for the sign of a score, since a good expert's
 /// scores leave little in between. This and [`SOFT`] were chosen on 19 tables with half of the attributes withheld

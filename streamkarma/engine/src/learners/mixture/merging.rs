@@ -12,7 +12,6 @@ use super::aggregator::Aggregator;
 use super::averaging::{Shared, mean};
 use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
 use super::late::Late;
-use super::numbers::NARROWEST;
 use super::resting::Resting;
 use crate::change::Change;
 use crate::learner::Learner;
@@ -97,7 +96,7 @@ impl Aggregator {
         // A prediction p in units of the old root mean square is rate p - away in those of the new one.
         let (rate, away) = (square.sqrt() / (stretch * unit.sqrt()), shift / (stretch * unit.sqrt()));
         self.completeness.carry(rate, away);
-        self.variances.iter_mut().for_each(|each| *each = (*each * rate * rate).max(NARROWEST));
+        self.scales.carry(rate);
         let parameters = self.calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0;
         let covariances = self.calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0;
         for ([slope, offset], covariance) in parameters.iter_mut().zip(covariances) {
@@ -158,7 +157,7 @@ impl Aggregator {
         known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
         self.shares.weights = parts.weights(|part| &part.shares.weights);
         self.shares.means = parts.mean(|part| &part.shares.means);
-        self.variances = at_least(NARROWEST, parts.mean(|part| &part.variances));
+        self.scales.weights = parts.weights(|part| &part.scales.weights);
         let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
         self.resting = Resting::merged(&resting);
     }
@@ -169,13 +168,12 @@ fn at_least(least: f64, mut numbers: Vec<f64>) -> Vec<f64> {
     numbers
 }
 
-/// The covariance of slope and offset that become `[slope, rate offset + away (slope - 1)]`, where residuals are
-/// `rate` times what they were; no variance above that which they begin with.
+/// The covariance of slope and offset that become `[slope, rate offset + away (slope - 1)]`; no variance above that which
+/// they begin with.
 fn carried([aa, ab, _, bb]: &[f64; 4], rate: f64, away: f64) -> [f64; 4] {
-    let square = rate * rate;
-    let slope = aa / square;
-    let both = (away * aa + rate * ab) / square;
-    let offset = (away * (away * aa + 2.0 * rate * ab) + square * bb) / square;
+    let slope = *aa;
+    let both = away * aa + rate * ab;
+    let offset = away * (away * aa + 2.0 * rate * ab) + rate * rate * bb;
     let narrowed = |variance: f64| (NUMBER_PRIOR_VARIANCE / variance.max(NUMBER_PRIOR_VARIANCE)).sqrt();
     let (a, b) = (narrowed(slope), narrowed(offset));
     [a * a * slope, a * b * both, a * b * both, b * b * offset]

@@ -35,6 +35,7 @@ mod resting_state;
 #[cfg(test)]
 mod resting_tests;
 mod running;
+mod scales;
 #[cfg(test)]
 mod sharing_tests;
 mod state;

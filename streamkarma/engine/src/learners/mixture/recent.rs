@@ -25,7 +25,8 @@ use super::calibration::{FARTHEST, LIMIT, clip, fading, sigmoid, softmax};
 use super::fixed_share::Shares;
 use super::multiclass::squared_gradient;
 use super::newton::{Newton, Objective};
-use super::numbers::{OUTLYING, moved_square, student};
+use super::numbers::{OUTLYING, student};
+use super::scales::Scales;
 use crate::learner::Lesson;
 use crate::math::{dot, exp, log};
 
@@ -66,8 +67,8 @@ pub struct Recent {
     pub(super) covariance: Vec<f64>,
     /// Of the plain and of the adjusted prediction.
     pub(super) shares: Shares,
-    /// Of a regression: the squared scale of residuals, in units of the target's mean square.
-    pub(super) variance: f64,
+    /// How far predictions are off in a regression.
+    pub(super) scales: Scales,
     /// How many events were predicted by both and then learned.
     pub(super) events: u64,
     /// Half-life by half-life, for each class.
@@ -110,7 +111,7 @@ impl Recent {
             parameters: vec![0.0; size],
             covariance,
             shares: Shares { weights: FIRST_WEIGHTS.to_vec(), means: FIRST_WEIGHTS.to_vec() },
-            variance: 1.0,
+            scales: Scales::new(regression),
             events: 0,
             residuals: vec![0.0; MEANS * classes],
             labels: vec![0.0; if regression { TARGETS } else { MEANS * classes }],
@@ -198,7 +199,7 @@ impl Recent {
     fn learn(&mut self, lesson: &Lesson, unit: f64, mixed: &[f64]) {
         self.events += 1;
         if self.regression {
-            self.learn_number(lesson, unit, mixed[0]);
+            self.learn_number(lesson, unit);
         } else if self.classes == 1 {
             self.learn_two(lesson, mixed[0]);
         } else {
@@ -230,15 +231,17 @@ impl Recent {
     }
 
     /// By the squared loss; or by Huber's, which is absolute for residuals beyond their scale.
-    fn learn_number(&mut self, lesson: &Lesson, unit: f64, mixed: f64) {
+    fn learn_number(&mut self, lesson: &Lesson, unit: f64) {
         let (target, weight) = (clip(lesson.label / unit, FARTHEST), lesson.weight);
-        let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
-        let mut likelihoods = [student((self.said[0] / unit - target) / scale), student(residual / scale)];
+        let (scale, noise) = (self.scales.typical(), self.scales.noise());
+        let residuals = [self.said[0] / unit - target, self.adjusted[0] - target];
+        let mut likelihoods = [0.0; 2];
+        self.scales.judge(student, &self.shares.weights, &residuals, &mut likelihoods, weight);
         self.shares.update(&mut likelihoods, weight, f64::INFINITY, self.events);
-        self.variance = moved_square(scale, (mixed / unit - target) / scale, weight, self.events as f64);
         let widest = if self.absolute { scale } else { OUTLYING * scale };
-        let slope = weight * clip(residual, widest);
-        self.newton(lesson, None, Objective::Square { slope, curvature: weight });
+        let curvature = weight / noise;
+        let slope = curvature * clip(residuals[1], widest);
+        self.newton(lesson, None, Objective::Square { slope, curvature });
     }
 
     /// A step along the features, or in another direction.

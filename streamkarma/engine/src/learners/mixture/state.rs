@@ -8,7 +8,6 @@ use super::calibration::{OFFSET_PRIOR_VARIANCE, SMALLEST, prior_variances};
 use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness, MEASURES};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
-use super::numbers::NARROWEST;
 use super::relevance::Relevance;
 use super::resting_state;
 use crate::state::{Refused, State, ensure};
@@ -74,7 +73,7 @@ impl Aggregator {
         state.put_f64s("completeness", moments.to_vec(), &[moments.len()]);
         state.put_f64s("adjusting", parameters.to_vec(), &[adjusting]);
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[adjusting, adjusting]);
-        state.put_f64s("variances", self.variances.clone(), &[self.variances.len()]);
+        state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
         self.resting.put(&mut state);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
         state
@@ -129,7 +128,7 @@ impl Aggregator {
                 ("completeness", &mut self.completeness.moments),
                 ("adjusting", &mut self.completeness.parameters),
                 ("adjusting_covariance", &mut self.completeness.covariance),
-                ("variances", &mut self.variances),
+                ("scales", &mut self.scales.weights),
             ],
         )
     }
@@ -144,7 +143,7 @@ impl Aggregator {
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             // Where one of them says nothing, the others share its part.
             && self.shares.weights.iter().all(|&each| each > 0.0)
-            && self.variances.iter().all(|&each| each >= NARROWEST)
+            && self.scales.is_sound()
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, variances))
             && is_covariance(&self.blend.covariance, &vec![BLEND_PRIOR_VARIANCE; self.experts])
             && self.completeness.is_sound()

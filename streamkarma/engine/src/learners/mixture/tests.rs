@@ -12,18 +12,16 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 19] = [
+const HARMLESS: [&str; 17] = [
     "errors_scatter",
     "recent.parameters",
     "recent.residuals",
     "recent.labels",
-    "recent.variance",
     "parameters",
     "adjusting",
     "offsets",
     "mix",
     "squares",
-    "variances",
     "mean_losses",
     "long_gains",
     "long_squares",
@@ -334,9 +332,9 @@ fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
 fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
     for regression in [false, true] {
         let once = uncertainty(regression, 1, false);
-        // The warm-up of two classes goes by steps, and so is shorter.
-        let least = if regression { 0.9 } else { 0.75 };
-        assert!((least..1.1).contains(&(uncertainty(regression, 20, true) / once)));
+        // The warm-up of two classes goes by steps, and so is shorter. Of a number, all parts but the first are predicted
+        // well, which tells that there is less noise.
+        assert!((0.75..1.1).contains(&(uncertainty(regression, 20, true) / once)));
         assert!(uncertainty(regression, 20, false) > 2.0 * once);
     }
 }

@@ -1,0 +1,190 @@
+//! How far predictions of a number are off: several scales, weighed by Bayes' rule.
+//!
+//! What a member says of a target has a density around it, whose scale is not known. So there are K of them, s_k, each four
+//! times as fine as the one before, in units of the target's root mean square; all members have their weights u_k in common.
+//! With d the density at scale 1 and r_m the residual of member m, of weight w_m,
+//!
+//! ```text
+//! p_m = Σ_k u_k d(r_m / s_k) / s_k,    u_k ← (1 - a) u_k p_k / Σ_j u_j p_j + a / K,    p_k = Σ_m w_m d(r_m / s_k) / s_k.
+//! ```
+//!
+//! A few events tell that residuals have become a hundred times smaller or larger. One scale that follows the residuals of the
+//! mixture takes some hundred events for that, in which members ten times as good as others are hardly told from them: on 346
+//! numbers of R's tables, where many targets have little noise, the mean absolute error after the 48th event was 6 % higher, in
+//! the geometric mean, with such a scale, and without Newton's steps in units of it; see [`Scales::noise`].
+
+use super::state::are_shares;
+use crate::math::{exp, log, pow};
+
+/// How many scales there are: the widest is 4, and the narrowest below any residual that matters.
+const SCALES: usize = 10;
+const WIDEST: f64 = 4.0;
+const FINER: f64 = 4.0;
+/// The share a of the weights that moves to all scales alike with every event.
+const SHARE: f64 = 0.01;
+/// Newton's steps take the noise to be so many times the square of the scale. Residuals of members are alike, and a blend that
+/// believed each of them would follow chance. With 2 and 5, errors were as high.
+const CAUTION: f64 = 10.0;
+
+/// The weights of the scales.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scales {
+    /// Above 0, their sum is 1; none where there is no number to predict.
+    pub weights: Vec<f64>,
+}
+
+impl Scales {
+    /// At first residuals are taken to be as large as the target.
+    pub fn new(regression: bool) -> Self {
+        let mut weights = vec![SHARE / SCALES as f64; if regression { SCALES } else { 0 }];
+        if let Some(weight) = weights.get_mut(place(1.0)) {
+            *weight += 1.0 - SHARE;
+        }
+        Self { weights }
+    }
+
+    /// The geometric mean of the scales.
+    pub fn typical(&self) -> f64 {
+        exp(self.weights.iter().zip(each()).map(|(weight, scale)| weight * log(scale)).sum())
+    }
+
+    /// The variance of the target that Newton's steps reckon with, at most its mean square.
+    pub fn noise(&self) -> f64 {
+        let scale = self.typical();
+        (CAUTION * scale * scale).min(1.0)
+    }
+
+    /// Write the density that each member had for the target, from their `residuals`, and learn.
+    ///
+    /// `density` is that at scale 1, but for a constant factor. Members without a weight say nothing, and have none. An event
+    /// of weight w counts w times.
+    pub fn judge(
+        &mut self,
+        density: impl Fn(f64) -> f64,
+        members: &[f64],
+        residuals: &[f64],
+        densities: &mut [f64],
+        weight: f64,
+    ) {
+        let mut of_scales = [0.0; SCALES];
+        for ((&member, residual), own) in members.iter().zip(residuals).zip(densities) {
+            *own = 0.0;
+            if member > 0.0 {
+                for ((scale, of_scale), known) in each().zip(&mut of_scales).zip(&self.weights) {
+                    let at_scale = density(residual / scale) / scale;
+                    *own += known * at_scale;
+                    *of_scale += member * at_scale;
+                }
+            }
+        }
+        self.learn(of_scales, weight);
+    }
+
+    fn learn(&mut self, mut densities: [f64; SCALES], weight: f64) {
+        if weight != 1.0 {
+            // Against the highest, so that a great weight leaves one of them at 1.
+            let highest = densities.iter().fold(0.0, |highest: f64, &each| highest.max(each));
+            densities.iter_mut().for_each(|each| *each = pow(*each / highest, weight));
+        }
+        self.weights.iter_mut().zip(densities).for_each(|(weight, density)| *weight *= density);
+        self.share(SHARE * weight.min(1.0));
+    }
+
+    /// Have the sum be 1, and a share of it be spread evenly.
+    fn share(&mut self, share: f64) {
+        let total: f64 = self.weights.iter().sum();
+        let even = share / SCALES as f64;
+        self.weights.iter_mut().for_each(|weight| *weight = (1.0 - share) * *weight / total + even);
+    }
+
+    /// Whether the weights are such as a run could have left.
+    pub fn is_sound(&self) -> bool {
+        self.weights.is_empty() || are_shares(&self.weights) && self.weights.iter().all(|&each| each > 0.0)
+    }
+
+    /// Go over to another unit, in which residuals are `rate` times what they were.
+    pub fn carry(&mut self, rate: f64) {
+        let mut weights = vec![0.0; self.weights.len()];
+        for (scale, weight) in each().zip(&self.weights) {
+            weights[place(rate * scale)] += weight;
+        }
+        self.weights = weights;
+        self.share(SHARE);
+    }
+}
+
+/// The scales, from the widest on.
+fn each() -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(WIDEST), |scale| Some(scale / FINER)).take(SCALES)
+}
+
+/// Which scale is nearest.
+fn place(scale: f64) -> usize {
+    let finer = log(WIDEST / scale) / log(FINER);
+    (finer.max(0.0).round() as usize).min(SCALES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::numbers::student;
+    use super::*;
+
+    fn judged(scales: &mut Scales, residual: f64, weight: f64) -> f64 {
+        let mut densities = [0.0];
+        scales.judge(student, &[1.0], &[residual], &mut densities, weight);
+        densities[0]
+    }
+
+    #[test]
+    fn the_scale_of_residuals_is_found_within_a_few_events() {
+        let mut scales = Scales::new(true);
+        assert!((0.8..1.0).contains(&scales.typical()));
+        for residual in [1e-4, 1.0, 1e-2] {
+            (0..8).for_each(|_| _ = judged(&mut scales, residual, 1.0));
+            let part = scales.typical() / residual;
+            assert!((0.25..2.0).contains(&part), "{residual}: {part}");
+            assert!((scales.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn who_is_nearer_has_the_higher_density_at_any_scale() {
+        for far in [1.0, 1e-2, 1e-4] {
+            let mut scales = Scales::new(true);
+            (0..8).for_each(|_| _ = judged(&mut scales, far / 10.0, 1.0));
+            let mut densities = [0.0; 3];
+            scales.judge(student, &[0.5, 0.5, 0.0], &[far, far / 10.0, 0.0], &mut densities, 1.0);
+            assert!(densities[1] > 20.0 * densities[0], "{densities:?}");
+            assert_eq!(densities[2], 0.0);
+        }
+    }
+
+    #[test]
+    fn a_weight_is_so_many_times_bayes_rule_and_may_be_huge() {
+        let (mut once, mut twice) = (Scales::new(true), Scales::new(true));
+        judged(&mut once, 0.01, 2.0);
+        let own = |scale: f64| student(0.01 / scale) / scale;
+        twice.learn(std::array::from_fn(|k| own(each().nth(k).unwrap()).powi(2)), 1.0);
+        once.weights.iter().zip(&twice.weights).for_each(|(a, b)| assert!((a - b).abs() < 1e-12));
+        for weight in [1e-300, 1e100] {
+            judged(&mut once, 0.3, weight);
+            assert!(once.weights.iter().all(|weight| weight.is_finite() && *weight > 0.0));
+        }
+    }
+
+    #[test]
+    fn other_units_have_other_scales() {
+        let mut scales = Scales::new(true);
+        (0..50).for_each(|_| _ = judged(&mut scales, 0.02, 1.0));
+        let before = scales.typical();
+        for rate in [4.0, 1.0 / 256.0, 64.0] {
+            scales.carry(rate);
+        }
+        assert!((scales.typical() / before - 1.0).abs() < 0.2);
+        scales.carry(1e-200);
+        assert!(scales.typical() < 1e-4);
+        let mut none = Scales::new(false);
+        none.carry(2.0);
+        assert!(none.weights.is_empty());
+    }
+}
