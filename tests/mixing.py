@@ -271,7 +271,7 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
     classes, kept = said.shape[1], 0.5 ** (1 / np.array([0.5, 2, 8, 32]))
     loose = {"two": [1.0] * 4 + [0.3] * 5, "several": [0.25] * 4 + [0.3] * 5, "number": [0.1] * 6}[kind]
     own, shares = Newton(np.zeros(len(loose)), np.array(loose)), np.array([0.9, 0.1])
-    residuals, means, scales, last, mixed = np.zeros((4, classes)), np.zeros((4, classes)), Scales(), [], []
+    residuals, means, squared_scale, last, mixed = np.zeros((4, classes)), np.zeros((4, classes)), 1.0, [], []
     for t, label in enumerate(labels):
         drift = 1e-5 if kind == "number" else max(1e-5, 3 / (t + 11) ** 2)
         x = np.array([*residuals, *means, said[t] / 4])
@@ -289,9 +289,10 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
             )
         mixed.append(shares @ members)
         if kind == "number":
-            scale = scales.typical()
-            precision = max(0.1 / scale**2, 1)
-            shares = share(shares, scales.judge(members[:, 0] - label, shares))
+            scale, precision = np.sqrt(squared_scale), max(1 / squared_scale, 1)
+            shares = share(shares, stats.t(4, scale=scale).pdf(members[:, 0] - label))
+            counted = 5 / (4 / (mixed[-1][0] - label) ** 2 + 1 / squared_scale)
+            squared_scale += (counted - squared_scale) / (min(t + 1, 500) + 1)
             own.step(x, precision * np.clip(members[1, 0] - label, -5 * scale, 5 * scale), precision, drift)
         elif kind == "two":
             both = np.array([*mixed[-1], 1 - mixed[-1][0]])

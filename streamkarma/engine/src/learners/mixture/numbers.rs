@@ -15,7 +15,7 @@ use super::resting::without;
 use crate::math::{dot, exp};
 
 /// Degrees of freedom of the members' densities.
-const FREEDOM: f64 = 4.0;
+pub const FREEDOM: f64 = 4.0;
 /// Residuals are kept within ± this many times their scale in calibrating.
 pub const OUTLYING: f64 = 5.0;
 /// Least absolute residuals are found by least squares, weighed by the inverse of a residual, at most this.

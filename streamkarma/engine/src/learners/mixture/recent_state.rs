@@ -1,7 +1,7 @@
 //! Saving, restoring, widening and merging what is known of the latest errors.
 
 use super::averaging::Shared;
-use super::recent::{KEPT, MEANS, OF_CLASSES, Recent, TARGETS, prior_variances};
+use super::recent::{KEPT, MEANS, NARROWEST, OF_CLASSES, Recent, TARGETS, prior_variances};
 use super::state::{are_shares, copy_arrays, is_covariance};
 use crate::math::pow;
 use crate::merging::relabelled_rows;
@@ -21,7 +21,7 @@ impl Recent {
         state.put_f64s("covariance", self.covariance.clone(), &[size, size]);
         state.put_f64s("shares", self.shares.weights.clone(), &[2]);
         state.put_f64s("mean_shares", self.shares.means.clone(), &[2]);
-        state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
+        state.put_f64s("variance", vec![self.variance], &[1]);
         state.put_f64s("residuals", self.residuals.clone(), &[MEANS, self.classes]);
         state.put_f64s("labels", self.labels.clone(), &[self.labels.len()]);
         state.put_i64s("counts", vec![self.events as i64, self.known as i64], &[2]);
@@ -56,7 +56,7 @@ impl Recent {
                 ("covariance", &mut self.covariance),
                 ("shares", &mut self.shares.weights),
                 ("mean_shares", &mut self.shares.means),
-                ("scales", &mut self.scales.weights),
+                ("variance", std::slice::from_mut(&mut self.variance)),
                 ("residuals", &mut self.residuals),
                 ("labels", &mut self.labels),
             ],
@@ -70,7 +70,7 @@ impl Recent {
             && self.residuals.iter().chain(&self.labels).all(is_mean)
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             && self.shares.weights.iter().all(|&each| each > 0.0)
-            && self.scales.is_sound()
+            && self.variance >= NARROWEST
             && is_covariance(&self.covariance, prior_variances(self.classes, self.regression))
     }
 
@@ -119,7 +119,7 @@ impl Recent {
     pub fn carry(&mut self, (shift, stretch): (f64, f64), rate: f64) {
         self.residuals.iter_mut().for_each(|each| *each /= stretch);
         self.labels[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
-        self.scales.carry(rate / stretch);
+        self.variance = (self.variance * (rate / stretch) * (rate / stretch)).max(NARROWEST);
     }
 
     /// Take in what parts have learned since each was as this one is, as an aggregator does. What comes next follows
@@ -137,7 +137,7 @@ impl Recent {
                     parts.estimate(|part| (&part.parameters, &part.covariance));
                 self.shares.weights = parts.weights(|part| &part.shares.weights);
                 self.shares.means = parts.mean(|part| &part.shares.means);
-                self.scales.weights = parts.weights(|part| &part.scales.weights);
+                self.variance = parts.mean(|part| std::slice::from_ref(&part.variance))[0].max(NARROWEST);
                 self.forget_last();
             }
         }

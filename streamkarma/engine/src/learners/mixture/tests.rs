@@ -12,11 +12,12 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 17] = [
+const HARMLESS: [&str; 18] = [
     "errors_scatter",
     "recent.parameters",
     "recent.residuals",
     "recent.labels",
+    "recent.variance",
     "parameters",
     "adjusting",
     "offsets",
