@@ -20,6 +20,8 @@ pub const FREEDOM: f64 = 4.0;
 pub const OUTLYING: f64 = 5.0;
 /// Least absolute residuals are found by least squares, weighed by the inverse of a residual, at most this.
 const STEEPEST: f64 = 10.0;
+/// Laplace's density is the same beyond so many scales: below that, numbers end.
+const FARTHEST_LAPLACE: f64 = 700.0;
 
 impl Aggregator {
     pub(super) fn step_number(&mut self, said: Said, target: f64, count: Count, mixed: &mut [f64]) -> f64 {
@@ -148,7 +150,7 @@ pub fn student(residual: f64) -> f64 {
     1.0 / (spread * spread * spread.sqrt())
 }
 
-/// The same of the absolute loss.
-fn laplace(residual: f64) -> f64 {
-    exp(-residual.abs())
+/// The same of the absolute loss; never 0, so that no scale is lost for good.
+pub fn laplace(residual: f64) -> f64 {
+    exp(-residual.abs().min(FARTHEST_LAPLACE))
 }

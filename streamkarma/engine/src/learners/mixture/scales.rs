@@ -141,7 +141,7 @@ fn place(scale: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::numbers::student;
+    use super::super::numbers::{laplace, student};
     use super::*;
 
     fn judged(scales: &mut Scales, residual: f64, weight: f64) -> f64 {
@@ -184,6 +184,17 @@ mod tests {
         for weight in [1e-300, 1e100] {
             judged(&mut once, 0.3, weight);
             assert!(once.weights.iter().all(|weight| weight.is_finite() && *weight > 0.0));
+        }
+    }
+
+    #[test]
+    fn no_scale_is_lost_for_good() {
+        for weight in [f64::from_bits(1), 1e-300, 1.0, 1e100] {
+            let mut scales = Scales::new(true);
+            for residual in [30.0, 1e-9, 30.0] {
+                scales.judge(laplace, &[1.0], &[residual], &mut [0.0], weight);
+                assert!(scales.is_sound(), "{weight} {residual}");
+            }
         }
     }
 
