@@ -520,6 +520,9 @@ def boosted_trees(regression: bool, window: int, half_life: float) -> Learner:
 def randomised_trees(window: int, half_life: float) -> Learner:
     """See ``core.refitted_trees.RandomisedTrees``."""
 
+def gaussian_process(window: int, half_life: float) -> Learner:
+    """See ``core.gaussian_process.GaussianProcess``."""
+
 def forest(regression: bool, trees: int, half_life: float) -> Learner:
     """See ``core.forest.Forest``."""
 

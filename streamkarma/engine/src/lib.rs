@@ -14,6 +14,7 @@ pub mod block;
 pub mod cells;
 mod chance;
 pub mod change;
+mod cholesky;
 pub mod cleaning;
 pub mod conformal;
 pub mod encoded;

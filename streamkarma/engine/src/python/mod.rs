@@ -17,6 +17,7 @@ mod factorisation;
 mod fields;
 mod following;
 mod forest;
+mod gaussian_process;
 mod learner;
 mod line_reader;
 mod logarithmic;
@@ -61,6 +62,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<target::Target>()?;
     module.add_function(wrap_pyfunction!(refitted_trees::boosted_trees, module)?)?;
     module.add_function(wrap_pyfunction!(refitted_trees::randomised_trees, module)?)?;
+    module.add_function(wrap_pyfunction!(gaussian_process::gaussian_process, module)?)?;
     module.add_function(wrap_pyfunction!(cells::boolean, module)?)?;
     module.add_function(wrap_pyfunction!(cells::number, module)?)?;
     module.add_function(wrap_pyfunction!(change::relabel, module)?)?;

@@ -1,12 +1,11 @@
 //! Trees with the names, classes and units of a merged model.
 //!
-//! What they say stays the same. Values and targets are as they came, and in no unit of the model's; only what labels say
-//! of categories is, in a regression, in the unit of its targets, and keeps that until the events are no longer kept.
+//! What they say stays the same.
 
 use super::RefittedTrees;
 use crate::change::Change;
 use crate::learner::Learner;
-use crate::learners::moved_codes::{dropped_by, moved_owners};
+use crate::learners::moved_codes::dropped_by;
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, ensure};
 
@@ -26,7 +25,8 @@ impl RefittedTrees {
                 [&mut ensemble.base, &mut ensemble.slopes, &mut ensemble.curvatures, &mut ensemble.values];
             all.into_iter().for_each(|numbers| *numbers = relabelled_rows(numbers, places));
         }
-        self.latest
+        self.refits
+            .latest
             .change(|coordinate, value| Some((coordinate, value)), |class| places[class as usize] as f64);
         Ok(())
     }
@@ -36,18 +36,10 @@ impl RefittedTrees {
         if change.is_none() {
             return;
         }
-        self.forget(&dropped_by(change));
+        self.ensemble.forget(&dropped_by(change));
         for node in &mut self.ensemble.nodes {
             node.coordinate = change.coordinate(node.coordinate).unwrap_or(node.coordinate);
         }
-        self.latest.change(
-            |coordinate, value| {
-                change.attribute(self.row.owner(coordinate))?;
-                Some((change.coordinate(coordinate)?, value))
-            },
-            |label| label,
-        );
-        let owners = moved_owners(&self.row, change);
-        self.row.restore(owners);
+        self.refits.carry(change);
     }
 }

@@ -30,9 +30,9 @@ impl RefittedTrees {
             let mut at = root as usize;
             while ensemble.nodes[at].coordinate != NONE {
                 let coordinate = ensemble.nodes[at].coordinate;
-                let next = ensemble.nodes[at].next(self.row.of(coordinate));
+                let next = ensemble.nodes[at].next(self.refits.row.of(coordinate));
                 for k in 0..width {
-                    into.add(self.row.owner(coordinate), k, said(next, k) - said(at, k));
+                    into.add(self.refits.row.owner(coordinate), k, said(next, k) - said(at, k));
                 }
                 at = next;
             }

@@ -1,22 +1,17 @@
 //! What trees are fitted to, and the loss that they lower.
 
-use std::f64::consts::LN_2;
-
 use super::Kind;
 use super::columns::columns_of;
 use super::ensemble::Ensemble;
 use super::randomising::{randomise, table_of};
 use crate::learner::Unit;
-use crate::learners::latest::{Kept, Latest};
-use crate::learners::row::Row;
+use crate::learners::refits::Refits;
 use crate::loss::Loss;
-use crate::math::{exp, log, logistic};
+use crate::math::{log, logistic};
 use crate::scale::{CLIP, within};
 
 /// No curvature of an event is smaller.
 const FLATTEST: f64 = 1e-6;
-/// What is left of an event after forgetting is at least this part.
-const LEAST_KEPT: f64 = 1e-30;
 /// No target is farther out, so that squares stay finite.
 const LARGEST_TARGET: f64 = 1e12;
 /// No deviation of targets is smaller.
@@ -31,8 +26,6 @@ pub struct Task {
     pub regression: bool,
     /// Scores of an event.
     pub width: usize,
-    /// Steps after which an event counts half; 0 for never.
-    pub half_life: f64,
     /// The step of the latest event.
     pub step: u64,
     /// The unit of scores, in a regression.
@@ -41,9 +34,11 @@ pub struct Task {
 
 impl Task {
     /// Fit trees to the events that are kept.
-    pub fn fit(&self, latest: &Latest<f64>, row: &mut Row<f64>) -> Ensemble {
+    pub fn fit(&self, refits: &mut Refits) -> Ensemble {
+        let labels = refits.latest.events.iter().map(|event| event.label);
         let lessons: Vec<[f64; 2]> =
-            latest.events.iter().map(|event| [self.target(event.label), self.weight(event)]).collect();
+            labels.zip(refits.weights()).map(|(label, weight)| [self.target(label), weight]).collect();
+        let Refits { latest, row, .. } = refits;
         let mut ensemble = self.base(&lessons);
         match self.kind {
             Kind::Boosted => self.boost(&mut ensemble, &lessons, &columns_of(latest, row)),
@@ -60,14 +55,6 @@ impl Task {
         // A target far out is a matter of one leaf where trees are split at random, and of all trees where they add up.
         let is_cut = self.kind == Kind::Boosted && self.unit != Unit::NONE;
         within(self.unit.standard(label), if is_cut { CLIP } else { LARGEST_TARGET })
-    }
-
-    fn weight(&self, event: &Kept<f64>) -> f64 {
-        if self.half_life == 0.0 {
-            return event.weight;
-        }
-        // Never 0, since events of next to no weight may be the only ones that are kept.
-        event.weight * exp(-LN_2 * (self.step - event.step) as f64 / self.half_life).max(LEAST_KEPT)
     }
 
     /// What is best said of all events alike.

@@ -19,12 +19,12 @@ fn trees_are_fitted_to_the_latest_events_of_all() {
         let base = taught(&fresh, task, 1, 100);
         let parts = [2, 3].map(|seed| taught(&base, task, seed, 150));
         let mut all = merged(&base, &parts.each_ref());
-        assert_eq!((all.steps, all.latest.events.len()), (400, 400));
-        let mut labels: Vec<f64> = all.latest.events.iter().map(|event| event.label).collect();
-        let mut each: Vec<f64> = base.latest.events.iter().map(|event| event.label).collect();
-        parts
-            .iter()
-            .for_each(|part| each.extend(part.latest.events.iter().skip(100).map(|event| event.label)));
+        assert_eq!((all.refits.steps, all.refits.latest.events.len()), (400, 400));
+        let mut labels: Vec<f64> = all.refits.latest.events.iter().map(|event| event.label).collect();
+        let mut each: Vec<f64> = base.refits.latest.events.iter().map(|event| event.label).collect();
+        parts.iter().for_each(|part| {
+            each.extend(part.refits.latest.events.iter().skip(100).map(|event| event.label))
+        });
         labels.sort_by(f64::total_cmp);
         each.sort_by(f64::total_cmp);
         assert!(labels == each && !all.ensemble.roots.is_empty());
@@ -74,7 +74,7 @@ fn under_other_names_classes_and_units_they_say_and_learn_the_same_until_the_nex
         let (mut numbers, width) = (Numbers::new(6), before.classes());
         let (mut one, mut two) = (vec![0.0; width], vec![0.0; width]);
         // A fit to turned labels may round otherwise, and so split otherwise.
-        assert!(before.due > before.steps + 100);
+        assert!(before.refits.due > before.refits.steps + 100);
         for _ in 0..100 {
             let mut sample = Sample::new(&mut numbers);
             let label = sample.label(task);
@@ -116,7 +116,7 @@ fn what_has_no_place_any_more_is_missing() {
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
     (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
     model.carry(&change).unwrap();
-    assert!(model.latest.events.iter().all(|event| !event.coordinates.contains(&2)));
+    assert!(model.refits.latest.events.iter().all(|event| !event.coordinates.contains(&2)));
     assert!(model.ensemble.nodes.iter().all(|node| node.coordinate != 2));
     teach(&mut model, Task::Two, 10, 300);
 }

@@ -13,8 +13,7 @@
 //! they were standardised at the time, boosted trees alone make 3 % more errors and 6 % larger ones on 495 targets of R's
 //! tables (400 to 4,000 events).
 //!
-//! Where the errors begin to grow, see [`Errors`], what is from before the change is dropped, and trees are fitted
-//! to what is left. A learner that is hardly asked, as where a mixture has no use for it, is fitted less often.
+//! When they are fitted is a matter of [`Refits`].
 //!
 //! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) boosted trees alone make 9 %
 //! fewer errors, in the geometric mean, than with leaves that learn nothing between fits, and 2 % fewer on 495 targets
@@ -48,10 +47,7 @@ use crate::block::{Event, Gone};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
-use crate::learners::errors::{Errors, ROUNDING};
-use crate::learners::latest::{Kept, Latest};
-use crate::learners::row::Row;
-use crate::learners::thinning::kept_weight;
+use crate::learners::refits::Refits;
 use crate::loss::Loss;
 use crate::scale::{LARGEST, within};
 use crate::state::{Refused, State, ensure};
@@ -81,38 +77,12 @@ pub struct Settings {
 /// The largest window; that of trees with as many leaves as events is smaller.
 const MOST_EVENTS: usize = 1 << 20;
 const MOST_RANDOMISED: usize = 1 << 15;
-/// Lessons count no more than this.
-const LARGEST_WEIGHT: f64 = 1e6;
-/// Events that are kept have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in
-/// four orders and with events drawn at random, trees alone had a log loss of .412 with .125, .410 with .3 and .420 with 1.
-const LIGHT: f64 = 0.25;
-/// Events until the first fit, and at least from one to the next.
-const FIRST: u64 = 32;
-const SHORTEST: u64 = 8;
-/// The next fit is due when there are so many times as many events. With 2 boosted trees make 1 to 2 % more errors on the
-/// streams above and the tables, with 1.3 as many.
-const GROWTH: f64 = 1.5;
-/// And when there are so many times as many, if it was asked about fewer than half of the events since the last.
-const GROWTH_UNASKED: f64 = 4.0;
-/// Where there is forgetting, events older than so many half-lives are dropped.
-const HALF_LIVES: f64 = 8.0;
-
 /// The learner.
 #[derive(Clone, Debug)]
 pub struct RefittedTrees {
     settings: Settings,
-    steps: u64,
-    /// The last event of an older world; 0 if there is none.
-    begun: u64,
-    /// When trees were fitted, and when they will be next.
-    fitted: u64,
-    due: u64,
-    /// About how many events since the last fit it was asked.
-    asked: u64,
-    row: Row<f64>,
-    latest: Latest<f64>,
+    refits: Refits,
     ensemble: Ensemble,
-    errors: Errors,
     slopes: Vec<f64>,
 }
 
@@ -127,26 +97,14 @@ impl RefittedTrees {
         let most = if kind == Kind::Boosted { MOST_EVENTS } else { MOST_RANDOMISED };
         ensure((1..=most).contains(&window), &format!("the window has 1 to {most} events"))?;
         ensure(kind == Kind::Boosted || regression, "trees are split at random only in a regression")?;
-        let lasting = if half_life > 0.0 { HALF_LIVES * half_life } else { f64::INFINITY };
-        Ok(Self {
-            settings,
-            steps: 0,
-            begun: 0,
-            fitted: 0,
-            due: FIRST,
-            asked: 0,
-            row: Row::new(),
-            latest: Latest::new(window.min(lasting as usize)),
-            ensemble: Ensemble::new(kind, 1),
-            errors: Errors::new(1),
-            slopes: vec![0.0],
-        })
+        let (refits, ensemble) = (Refits::new(window, half_life), Ensemble::new(kind, 1));
+        Ok(Self { settings, refits, ensemble, slopes: vec![0.0] })
     }
 
     fn predict(&mut self, event: &Event, lesson: &Lesson, scores: &mut [f64]) {
-        self.row.read(event);
+        self.refits.row.read(event);
         if lesson.wants_scores {
-            self.ensemble.predict(&self.row, scores);
+            self.ensemble.predict(&self.refits.row, scores);
             if let Some(own) = self.ensemble.unit {
                 scores[0] = lesson.unit.standard(own.plain(scores[0]));
             }
@@ -162,31 +120,22 @@ impl RefittedTrees {
         }
         let suffered = self.loss().judge(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
-            self.steps += 1;
-            let (label, weight) = (self.label(lesson), lesson.weight.min(LARGEST_WEIGHT));
-            self.keep(label, weight);
+            let label = self.label(lesson);
+            let weight = self.refits.keep(label, lesson.weight);
             if !scores[0].is_nan() {
-                self.asked += 1;
                 let task = self.task(self.ensemble.unit.unwrap_or(lesson.unit));
                 let target = task.target(label);
                 self.watch(target, weight, task.unit.standard(lesson.unit.plain(scores[0])));
                 self.ensemble.learn(&task, target, weight);
             }
-            if self.steps >= self.due {
+            if self.refits.is_due() {
                 self.fit(lesson.unit);
             }
         }
         suffered
     }
 
-    /// Keep the event that was predicted last, if it counts much; of those that count little some, which count more.
-    fn keep(&mut self, label: f64, weight: f64) {
-        if let Some(weight) = kept_weight(weight, LIGHT, self.steps) {
-            self.latest.keep(&self.row, label, weight, self.steps);
-        }
-    }
-
-    /// Take in the error of the event that was predicted last, and drop what is from before a change.
+    /// Take in the error about the event that was predicted last.
     ///
     /// In a regression both the label and what was `said` are in the unit of the trees.
     fn watch(&mut self, label: f64, weight: f64, said: f64) {
@@ -197,36 +146,19 @@ impl RefittedTrees {
             // The slope of the log loss is what was missing to a probability of 1.
             self.slopes[if self.slopes.len() > 1 { label as usize } else { 0 }].abs()
         };
-        let Some(mut newer) = self.errors.observe(error, weight) else { return };
-        // Of events that it was not asked about more are dropped than need be.
-        let is_newer = |event: &&Kept<f64>| {
-            let left = newer;
-            newer -= event.weight.min(1.0);
-            left > ROUNDING
-        };
-        let kept = self.latest.events.iter().rev().take_while(is_newer).count();
-        self.latest.events.drain(..self.latest.events.len() - kept);
-        self.begun = self.latest.events.front().map_or(self.steps, |oldest| oldest.step - 1);
-        self.due = self.steps;
+        self.refits.watch(error, weight);
     }
 
     fn fit(&mut self, unit: Unit) {
-        if !self.latest.events.is_empty() {
-            self.ensemble = self.task(unit).fit(&self.latest, &mut self.row);
+        if !self.refits.latest.events.is_empty() {
+            self.ensemble = self.task(unit).fit(&mut self.refits);
         }
-        let is_asked = 2 * self.asked >= self.steps - self.fitted;
-        let growth = if is_asked { GROWTH } else { GROWTH_UNASKED };
-        let mut pause = (growth - 1.0) * (self.steps - self.begun) as f64;
-        if self.settings.half_life > 0.0 {
-            pause = pause.min(self.settings.half_life);
-        }
-        (self.fitted, self.asked) = (self.steps, 0);
-        self.due = self.steps + (pause as u64).max(SHORTEST);
+        self.refits.set_fitted();
     }
 
     fn task(&self, unit: Unit) -> Task {
-        let Settings { kind, regression, half_life, .. } = self.settings;
-        Task { kind, regression, width: self.slopes.len(), half_life, step: self.steps, unit }
+        let Settings { kind, regression, .. } = self.settings;
+        Task { kind, regression, width: self.slopes.len(), step: self.refits.steps, unit }
     }
 
     fn loss(&self) -> Loss {
@@ -251,7 +183,7 @@ impl Learner for RefittedTrees {
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.refits.steps
     }
 
     fn learns_unasked(&self) -> bool {
@@ -260,14 +192,14 @@ impl Learner for RefittedTrees {
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
-            self.row.meet(&event);
+            self.refits.row.meet(&event);
         }
         self.predict(&event, &lesson, scores);
         self.learn(&lesson, scores)
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if !lesson.is_learned() || self.row.meet(&event) {
+        if !lesson.is_learned() || self.refits.row.meet(&event) {
             return self.step(event, lesson, scores);
         }
         self.learn(&lesson, scores)
@@ -279,8 +211,7 @@ impl Learner for RefittedTrees {
 
     fn forget(&mut self, gone: &Gone) {
         self.ensemble.forget(gone);
-        self.latest.forget(gone, self.steps);
-        self.row.forget(gone);
+        self.refits.forget(gone);
     }
 
     fn widen(&mut self, classes: usize) {
@@ -290,16 +221,16 @@ impl Learner for RefittedTrees {
     }
 
     fn restart(&mut self, steps: u64) {
-        if let Ok(fresh) = Self::new(self.settings) {
-            *self = Self { steps, begun: steps, fitted: steps, due: steps + FIRST, ..fresh };
-        }
+        self.refits.restart(steps);
+        self.ensemble = Ensemble::new(self.settings.kind, 1);
+        self.slopes = vec![0.0];
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {
-        let bytes = self.row.bytes() + self.latest.bytes() + self.ensemble.bytes();
+        let bytes = self.refits.bytes() + self.ensemble.bytes();
         vec![
             ("nodes", Fact::Count(self.ensemble.nodes.len() as u64)),
-            ("window", Fact::Count(self.latest.events.len() as u64)),
+            ("window", Fact::Count(self.refits.latest.events.len() as u64)),
             ("bytes", Fact::Count(bytes as u64)),
         ]
     }

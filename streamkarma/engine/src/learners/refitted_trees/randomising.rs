@@ -14,11 +14,11 @@
 //!
 //! [G] Geurts, Ernst, Wehenkel: Extremely randomized trees, Machine Learning 2006.
 
-use super::columns::Table;
 use super::ensemble::{Ensemble, Node};
 use crate::chance::Random;
 use crate::learners::latest::Latest;
 use crate::learners::row::Row;
+use crate::learners::table::Table;
 use crate::scale::LARGEST;
 
 /// How many trees there are.

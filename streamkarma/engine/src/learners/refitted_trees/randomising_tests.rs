@@ -3,6 +3,7 @@
 use super::ensemble::NONE;
 use super::tests::randomised;
 use super::*;
+use crate::learners::refits::FIRST;
 use crate::learners::samples::Numbers;
 
 /// The score of an event that has such values.
@@ -27,12 +28,12 @@ fn learn(model: &mut RefittedTrees, values: &[f64], target: f64) {
 #[test]
 fn an_event_of_the_fit_is_known_to_the_last_digit() {
     let (mut model, mut numbers, mut learned) = (randomised(0.0), Numbers::new(1), Vec::new());
-    while model.due != FIRST + 16 {
+    while model.refits.due != FIRST + 16 {
         let [value, other, target] = [(); 3].map(|()| numbers.unit());
         learn(&mut model, &[value, other], 1e6 * target);
         learned.push(([value, other], 1e6 * target));
     }
-    assert_eq!(model.fitted, learned.len() as u64);
+    assert_eq!(model.refits.fitted, learned.len() as u64);
     for (values, target) in learned {
         assert!((score(&mut model, &values) - target).abs() < 1e-6);
     }
@@ -73,7 +74,7 @@ fn leaves_learn_until_the_next_fit() {
     (0..FIRST).for_each(|t| learn(&mut model, &[f64::from(t % 2 == 0)], (t % 2) as f64));
     // Sixteen events say 0 so far.
     (0..15).for_each(|_| learn(&mut model, &[1.0], 1.0));
-    assert_eq!(model.fitted, FIRST);
+    assert_eq!(model.refits.fitted, FIRST);
     assert!((score(&mut model, &[1.0]) - 15.0 / 31.0).abs() < 1e-9);
 }
 

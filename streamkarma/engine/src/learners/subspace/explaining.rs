@@ -3,9 +3,9 @@
 //! What completes an event is linear in the values, as long as the same attributes are observed. So an attribute
 //! contributes what the score loses when its values are 0, and its indicator.
 
-use super::cholesky::Cholesky;
 use super::{Form, NOBODY, Subspace};
 use crate::block::Event;
+use crate::cholesky::Cholesky;
 use crate::explaining::Explanation;
 use crate::math::dot;
 

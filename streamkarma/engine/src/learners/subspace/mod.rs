@@ -20,7 +20,6 @@
 mod carrying;
 #[cfg(test)]
 mod carrying_tests;
-mod cholesky;
 mod correlations;
 mod examples;
 mod explaining;

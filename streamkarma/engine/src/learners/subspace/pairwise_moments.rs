@@ -18,10 +18,10 @@
 //! its siblings: the regression on one indicator alone is the mean given that category, exactly; with all
 //! of them the matrix would be singular, and as wide as there are categories.
 
-use super::cholesky::Cholesky;
 use super::correlations::LEAST_NOISE;
 use super::explaining::squared_length;
 use super::matrix::Matrix;
+use crate::cholesky::Cholesky;
 
 /// Values are cut at so many standard deviations before they explain others: a variance may be older than
 /// the value.

@@ -31,13 +31,13 @@
 //!
 //! [T] Tipping, Bishop: Probabilistic Principal Component Analysis, JRSS B 61, 1999.
 
-use super::cholesky::{Cholesky, add_four};
 use super::correlations::LEAST_NOISE;
 use super::explaining::squared_length;
 use super::pairwise_moments::{FARTHEST, ROUNDING};
 use super::step_sizes::StepSizes;
 use super::uniform::Uniform;
 use crate::block::Event;
+use crate::cholesky::{Cholesky, add_four};
 use crate::math::dot;
 
 /// Standard deviation of a row's norm before it has learned anything: from 0 no row would move.

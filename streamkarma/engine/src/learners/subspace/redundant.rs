@@ -4,8 +4,8 @@
 //! say the active ones say, too, and that in every event. Weighed as they are, 0 where they are missing, they
 //! only add noise. They are therefore left out, and their weights go to those that explain them.
 
-use super::cholesky::Cholesky;
 use super::pairs::Pairs;
+use crate::cholesky::Cholesky;
 use crate::learners::linear::{LARGEST, LinearModel};
 
 /// A coordinate is redundant if others explain so much of its variance.

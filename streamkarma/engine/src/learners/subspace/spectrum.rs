@@ -5,8 +5,8 @@
 
 use nalgebra::{DMatrix, SVD, SymmetricEigen};
 
-use super::cholesky::add_four;
 use super::matrix::Matrix;
+use crate::cholesky::add_four;
 
 /// So many iterations for each eigenvalue; two or three are needed.
 const PATIENCE: usize = 100;

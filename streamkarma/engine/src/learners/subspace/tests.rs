@@ -1,8 +1,8 @@
-use super::cholesky::Cholesky;
 use super::matrix::Matrix;
 use super::spectrum::project;
 use super::*;
 use crate::block::Block;
+use crate::cholesky::Cholesky;
 use crate::math::dot;
 use crate::state::Array;
 

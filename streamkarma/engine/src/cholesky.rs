@@ -1,7 +1,9 @@
 //! Equations with a symmetric positive definite matrix.
 
-use super::pairwise_moments::ROUNDING;
-use crate::math::dot;
+use crate::math::{dot, log};
+
+/// No pivot is smaller.
+const LEAST_PIVOT: f64 = 1e-12;
 
 /// A matrix as U' U, U upper triangular.
 ///
@@ -36,7 +38,7 @@ impl Cholesky {
         for i in 0..size {
             let (above, below) = self.entries.split_at_mut((i + 1) * size);
             let row = &mut above[i * size + i..];
-            self.inverse[i] = 1.0 / row[0].max(ROUNDING).sqrt();
+            self.inverse[i] = 1.0 / row[0].max(LEAST_PIVOT).sqrt();
             let row = &mut row[1..];
             row.iter_mut().for_each(|entry| *entry *= self.inverse[i]);
             for (j, target) in below.chunks_exact_mut(size).take(row.len()).enumerate() {
@@ -57,6 +59,21 @@ impl Cholesky {
         for (i, (row, inverse)) in rows.enumerate().rev() {
             x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) * inverse;
         }
+    }
+
+    /// The logarithm of the determinant of U, half that of the matrix.
+    pub fn log_determinant(&self) -> f64 {
+        -self.inverse[..self.size].iter().map(|&inverse| log(inverse)).sum::<f64>()
+    }
+
+    /// The rows of the inverse of U', each up to its diagonal; to be found by [`Self::invert`].
+    pub fn inverse_rows(&self) -> impl Iterator<Item = &[f64]> {
+        self.inverse_rows.chunks_exact(self.size.max(1)).enumerate().map(|(i, row)| &row[..=i])
+    }
+
+    /// The inverse of the matrix, row by row; to be found by [`Self::invert`].
+    pub fn inverse_matrix(&self) -> &[f64] {
+        &self.inverse_matrix
     }
 
     /// Find the inverse of the matrix, for [`Self::add_solution`].

@@ -1,0 +1,48 @@
+"""A sparse Gaussian process; the engine has it in ``learners/gaussian_process``."""
+
+from __future__ import annotations
+
+from streamkarma import _engine
+from streamkarma.core.learner import Learner
+
+__all__ = ["GaussianProcess"]
+
+#: Most events that it is fitted to.
+WINDOW = 4096
+
+
+class GaussianProcess(Learner):
+    """A sparse Gaussian process on the latest events of a regression, which learns until the next fit.
+
+    The target is a linear function of the event's values and one that is smooth in each of them, as much as
+    the evidence says. See ``learners/gaussian_process`` in the engine.
+
+    Parameters
+    ----------
+    window
+        Maximum number of events that it is fitted to, 1 to 32,768.
+    forget
+        Half-life in events, 1 or more; 0 for never.
+
+    Examples
+    --------
+    A wave in one number, and another that says nothing:
+
+    >>> import numpy as np
+    >>> from streamkarma.events.block import Block
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    >>> targets = np.sin(5 * X[:, 0])
+    >>> starts = np.arange(501) * 3
+    >>> coordinates = np.tile(np.arange(3, dtype=np.int32), 500)
+    >>> values = np.hstack([np.ones((500, 1)), X]).ravel()
+    >>> model = GaussianProcess()
+    >>> scores, _ = model.run(Block(starts, coordinates, coordinates, values), targets, np.ones(500))
+    >>> float(np.mean(np.abs(scores[:, 0] - targets)[-100:])) < 0.01
+    True
+    """
+
+    def __init__(self, window: int = WINDOW, forget: float = 0.0) -> None:
+        self.window, self.forget = window, forget
+
+    def create(self) -> _engine.Learner:
+        return _engine.gaussian_process(self.window, self.forget)

@@ -1,0 +1,62 @@
+//! What processes of merged models are fitted to, and what they say under other names.
+
+use super::tests::new;
+use super::*;
+use crate::change::DROPPED;
+use crate::learners::samples::{Numbers, Sample as Drawn, Task, teach};
+use crate::merging::checks::{assert_same, merged};
+
+fn taught(base: &GaussianProcess, seed: u64, events: usize) -> GaussianProcess {
+    let mut model = base.clone();
+    teach(&mut model, Task::Regression, seed, events);
+    model
+}
+
+#[test]
+fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
+    let base = taught(&new(0.0), 1, 500);
+    let [one, two, three] = [(2, 500), (3, 600), (4, 700)].map(|(seed, events)| taught(&base, seed, events));
+    let all = merged(&base, &[&one, &two, &three]);
+    assert_eq!((all.steps(), all.refits.latest.events.len()), (2300, 300));
+    assert_same(&merged(&base, &[&three, &one, &two]), &all, 0.0);
+    assert_same(&merged(&base, &[&merged(&base, &[&one, &two]), &three]), &all, 0.0);
+    // One that has learned nothing brings nothing, and one alone is as it was.
+    assert_same(&merged(&base, &[&one, &base]), &one, 0.0);
+    let mut back = base;
+    back.restore(&all.state(), 4, 6).unwrap();
+    assert_eq!(back.state(), all.state());
+}
+
+#[test]
+fn under_other_names_it_says_and_learns_the_same_until_the_next_fit() {
+    let mut before = taught(&new(0.0), 5, 550);
+    let mut after = before.clone();
+    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
+    (change.attribute_count, change.coordinate_count) = (6, 9);
+    change.target = (-3.0, 4.0);
+    after.carry(&change).unwrap();
+    let (mut numbers, mut one, mut two) = (Numbers::new(6), [0.0], [0.0]);
+    assert!(before.refits.due > before.refits.steps + 50);
+    for _ in 0..50 {
+        let mut sample = Drawn::new(&mut numbers);
+        let label = sample.label(Task::Regression);
+        before.step(sample.event(), Lesson::of(label), &mut one);
+        sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
+        sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+        let unit = Unit { centre: -3.0, spread: 4.0 };
+        let lesson = Lesson { target: label, unit, ..Lesson::of((label + 3.0) / 4.0) };
+        after.step(sample.event(), lesson, &mut two);
+        assert!((4.0 * two[0] - 3.0 - one[0]).abs() < 1e-9, "{one:?} {two:?}");
+    }
+}
+
+#[test]
+fn what_has_no_place_any_more_is_missing() {
+    let mut model = taught(&new(0.0), 9, 500);
+    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
+    model.carry(&change).unwrap();
+    assert!(model.fitted.as_ref().unwrap().inputs.0.iter().all(|input| input.coordinate != 2));
+    teach(&mut model, Task::Regression, 10, 500);
+}
