@@ -73,7 +73,7 @@ fn it_learns_waves_lines_boxes_and_absence() {
     let line = follow(&mut new(0.0), 100, |x, _| 3.0 * x[1] - 2.0 * x[4] + 1.0);
     assert!(line < 1e-3, "{line}");
     let loss = teach(&mut new(0.0), Task::Regression, 1, 1500);
-    assert!(loss < 4.0, "{loss}");
+    assert!(loss < 7.0, "{loss}");
 }
 
 #[test]
