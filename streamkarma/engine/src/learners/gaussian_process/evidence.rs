@@ -93,7 +93,7 @@ impl Room {
                     *slope += radial * (one - two) * (one - two);
                 }
             }
-            slopes[2] += 0.5 * (solved[i] * solved[i] - inverse[i]) * kernel.noise() / sample.weights[i];
+            slopes[2] += 0.5 * (solved[i] * solved[i] - inverse[i]) * kernel.noise / sample.weights[i];
         }
         for (at, (slope, logarithm)) in slopes.iter_mut().zip(kernel.logarithms()).enumerate() {
             let (mean, deviation) = Kernel::expected(inputs, at);
@@ -114,7 +114,7 @@ impl Room {
             kernel.scale(sample.row(i), &mut scaled);
             self.scaled.extend_from_slice(&scaled);
             kernel.alike(&scaled, &self.scaled, &mut alike);
-            alike.resize(events, kernel.radial());
+            alike.resize(events, kernel.radial);
             self.alike.extend_from_slice(&alike);
         }
         debug_assert!(self.scaled.len() == events * inputs);
@@ -122,11 +122,11 @@ impl Room {
             for (j, entry) in row.iter_mut().enumerate().skip(i) {
                 *entry = self.alike[j * events + i] + linear(kernel, sample.row(i), sample.row(j));
             }
-            row[i] += kernel.noise() / sample.weights[i];
+            row[i] += kernel.noise / sample.weights[i];
         }
     }
 }
 
 fn linear(kernel: &Kernel, one: &[f64], other: &[f64]) -> f64 {
-    kernel.constant() + kernel.slope() * dot(one, other)
+    kernel.constant + kernel.slope * dot(one, other)
 }

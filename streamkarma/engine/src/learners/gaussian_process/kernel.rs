@@ -8,7 +8,7 @@
 //!
 //! and the noise of an event of weight w has the variance noise / w. All of these are above 0, and known by their logarithms.
 
-use crate::math::{dot, exp, exp_all};
+use crate::math::{dot, exp, exp_all, log};
 
 /// The first logarithms are those of the radial and the linear part and of the noise; those of lengths follow.
 pub const SHARED: usize = 3;
@@ -26,6 +26,12 @@ const LEAST_EXPONENT: f64 = -700.0;
 #[derive(Clone, Debug)]
 pub struct Kernel {
     logarithms: Vec<f64>,
+    /// The part of the radial kernel; what the linear one gives any two events, and a product of two inputs; and the
+    /// variance of the noise.
+    pub radial: f64,
+    pub constant: f64,
+    pub slope: f64,
+    pub noise: f64,
     /// One over each length.
     inverse: Vec<f64>,
 }
@@ -36,13 +42,15 @@ impl Kernel {
         for (at, logarithm) in logarithms.iter_mut().enumerate() {
             *logarithm = logarithm.clamp(LOWEST[at.min(SHARED)], HIGHEST[at.min(SHARED)]);
         }
-        let inverse = logarithms[SHARED..].iter().map(|&length| exp(-length)).collect();
-        Self { logarithms, inverse }
+        let inverse: Vec<f64> = logarithms[SHARED..].iter().map(|&length| exp(-length)).collect();
+        let [radial, constant, noise] = [0, 1, 2].map(|at| exp(logarithms[at]));
+        let slope = constant / inverse.len().max(1) as f64;
+        Self { logarithms, radial, constant, slope, noise, inverse }
     }
 
     /// What is expected of each logarithm where there are so many inputs: its mean, and its deviation.
     pub fn expected(inputs: usize, at: usize) -> (f64, f64) {
-        let length = 0.5 * (inputs.max(1) as f64).ln();
+        let length = 0.5 * log(inputs.max(1) as f64);
         (EXPECTED.get(at).copied().unwrap_or(length), DEVIATIONS[at.min(SHARED)])
     }
 
@@ -52,24 +60,6 @@ impl Kernel {
 
     pub fn inputs(&self) -> usize {
         self.inverse.len()
-    }
-
-    pub fn radial(&self) -> f64 {
-        exp(self.logarithms[0])
-    }
-
-    /// What the linear part gives a product of two inputs.
-    pub fn slope(&self) -> f64 {
-        self.constant() / self.inputs().max(1) as f64
-    }
-
-    /// And what it gives any two events.
-    pub fn constant(&self) -> f64 {
-        exp(self.logarithms[1])
-    }
-
-    pub fn noise(&self) -> f64 {
-        exp(self.logarithms[2])
     }
 
     /// Write inputs in units of their lengths.

@@ -86,7 +86,7 @@ impl Posterior {
         for (i, row) in cholesky.rows(points).enumerate() {
             kernel.alike(&scaled_points[i * inputs..][..inputs], &scaled_points, &mut alike);
             row.copy_from_slice(&alike);
-            row[i] += JITTER * kernel.radial();
+            row[i] += JITTER * kernel.radial;
         }
         cholesky.factorise();
         cholesky.invert();
@@ -118,7 +118,7 @@ impl Posterior {
         let mut right = vec![0.0; size];
         for (event, (target, weight)) in sample.targets.iter().zip(&sample.weights).enumerate() {
             posterior.write_features(sample.row(event));
-            let certainty = weight / posterior.kernel.noise();
+            let certainty = weight / posterior.kernel.noise;
             for (i, row) in precision.chunks_exact_mut(size).enumerate() {
                 let factor = certainty * posterior.features[i];
                 add(&mut row[i..], factor, &posterior.features[i..]);
@@ -169,7 +169,7 @@ impl Posterior {
             *feature = dot(row, &self.alike);
             rows = rest;
         }
-        let (slope, constant) = (self.kernel.slope().sqrt(), self.kernel.constant().sqrt());
+        let (slope, constant) = (self.kernel.slope.sqrt(), self.kernel.constant.sqrt());
         for (feature, value) in self.features[points..].iter_mut().zip(z) {
             *feature = slope * value;
         }
@@ -183,7 +183,7 @@ impl Posterior {
         let size = self.weights.len();
         let moved: Vec<f64> =
             self.covariance.chunks_exact(size).map(|row| dot(row, &self.features)).collect();
-        let variance = dot(&moved, &self.features).max(0.0) + self.kernel.noise() / weight;
+        let variance = dot(&moved, &self.features).max(0.0) + self.kernel.noise / weight;
         let change = (target - self.said) / variance;
         for (own, moved) in self.weights.iter_mut().zip(&moved) {
             *own = within(*own + change * moved, LARGEST_WEIGHT);

@@ -59,7 +59,7 @@ fn eliminated(mut rows: Vec<Vec<f64>>) -> (Vec<f64>, f64) {
 fn equations(sample: &Sample, kernel: &Kernel) -> Vec<Vec<f64>> {
     let events = sample.targets.len();
     let row = |i: usize| {
-        let noise = |j: usize| if i == j { kernel.noise() / sample.weights[i] } else { 0.0 };
+        let noise = |j: usize| if i == j { kernel.noise / sample.weights[i] } else { 0.0 };
         let entries = (0..events).map(|j| covariance(kernel, sample.row(i), sample.row(j)) + noise(j));
         entries.chain([sample.targets[i]]).collect()
     };
