@@ -8,7 +8,7 @@
 //! ```
 //!
 //! and logarithms of parameters have Gaussian priors. It is climbed by resilient propagation [I], which goes by the signs of
-//! slopes alone: on 58 numbers of R's tables twelve steps of it are as good as eight of L-BFGS, which looks as often.
+//! slopes alone: on 58 numbers of R's tables it is as good as L-BFGS that looks as often.
 //!
 //! - [I] Igel, Hüsken: Improving the Rprop Learning Algorithm, NC 2000.
 //! - [R] Rasmussen, Williams: Gaussian Processes for Machine Learning, MIT Press 2006.
@@ -18,22 +18,25 @@ use super::posterior::Sample;
 use crate::cholesky::Cholesky;
 use crate::math::dot;
 
-/// How often the slopes are asked for.
-const LOOKS: usize = 12;
-/// The first step in each logarithm, and the longest.
-const FIRST: f64 = 0.2;
+/// How often the slopes are asked for, and the first step in each logarithm: from a kernel that nothing is known of, and
+/// from one that was found before. With five instead of eight from the latter, `auto` makes .5 % larger errors on 116 numbers
+/// of R's tables.
+const FROM_NOTHING: (usize, f64) = (20, 0.2);
+const FROM_KNOWN: (usize, f64) = (8, 0.1);
+/// The longest step.
 const LONGEST: f64 = 1.5;
 /// By how much steps become longer where slopes keep their sign, and shorter where they do not.
 const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.5;
 
-/// The kernel that a sample makes most likely, of those on the way from a first one.
-pub fn most_likely(sample: &Sample, first: Kernel) -> Kernel {
+/// The kernel that a sample makes most likely, of those on the way from a first one, which was found before or not.
+pub fn most_likely(sample: &Sample, first: Kernel, is_known: bool) -> Kernel {
     let mut room = Room::default();
-    let mut steps = vec![FIRST; first.logarithms().len()];
+    let (looks, start) = if is_known { FROM_KNOWN } else { FROM_NOTHING };
+    let mut steps = vec![start; first.logarithms().len()];
     let mut last = vec![0.0; steps.len()];
     let (mut best, mut most, mut kernel) = (first.clone(), f64::NEG_INFINITY, first);
-    for _ in 0..LOOKS {
+    for _ in 0..looks {
         let (evidence, slopes) = room.evidence(sample, &kernel);
         if evidence > most {
             (best, most) = (kernel.clone(), evidence);

@@ -101,7 +101,8 @@ impl GaussianProcess {
             None => 0.0,
             Some(Fitted { inputs, unit, posterior }) => {
                 inputs.read(&self.refits.row, &mut self.z);
-                within(lesson.unit.standard(unit.plain(posterior.predict(&self.z))), LARGEST)
+                let said = within(posterior.predict(&self.z), CLIP);
+                within(lesson.unit.standard(unit.plain(said)), LARGEST)
             }
         };
     }
@@ -142,7 +143,8 @@ impl GaussianProcess {
             let sample = Sample { rows: inputs.rows(&table), targets, weights };
             let mut random = Random::new(0, self.refits.steps);
             let before = self.fitted.as_ref().map(|fitted| (&fitted.inputs, fitted.posterior.kernel()));
-            let kernel = most_likely(&sample.drawn(EVIDENCE, &mut random), inputs.kernel(before));
+            let kernel =
+                most_likely(&sample.drawn(EVIDENCE, &mut random), inputs.kernel(before), before.is_some());
             let points = sample.drawn(POINTS, &mut random).rows;
             let posterior = Posterior::of(kernel, points, &sample);
             self.fitted = Some(Fitted { inputs, unit, posterior });

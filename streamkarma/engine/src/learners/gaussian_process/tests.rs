@@ -107,7 +107,7 @@ fn evidence_and_its_slopes_are_those_of_the_formula() {
         assert!((slope - rise).abs() < 1e-6, "{at}: {slope} {rise}");
     }
     // And a kernel is found under which all is more likely.
-    let (found, _) = Room::default().evidence(&sample, &most_likely(&sample, kernel));
+    let (found, _) = Room::default().evidence(&sample, &most_likely(&sample, kernel, true));
     assert!(found > evidence);
 }
 

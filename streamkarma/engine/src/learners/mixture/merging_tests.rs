@@ -5,7 +5,7 @@ use super::tests::{EVENTS, KINDS, Kind, Stream, run};
 use super::{Calibrated, Mixture};
 use crate::block::{Event, Gone};
 use crate::change::Change;
-use crate::learner::{Fact, Learner, Lesson};
+use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::merging::of_kind;
 use crate::state::{Array, Refused, State};
 
@@ -251,6 +251,19 @@ fn targets_on_another_scale_are_predicted_as_before() {
             assert!((said[0] - (0.3 + 1.6 * again[0])).abs() < 1e-12);
         }
     }
+}
+
+#[test]
+fn where_the_unit_of_targets_jumps_the_latest_errors_are_forgotten() {
+    let experts = (0..3).map(|e| (e.to_string(), Box::new(Echo::new(3 * e)) as Box<dyn Learner>)).collect();
+    let mut model = Mixture::new(experts, 0, true, 0.0).unwrap();
+    run(&mut model, &Stream::new(Kind::Numbers), 0, 300);
+    let shift = |spread: f64| {
+        let (mut recent, mut mixed) = (model.recent.clone().unwrap(), [0.7]);
+        recent.step(&Lesson { unit: Unit { centre: 0.0, spread }, ..Lesson::of(0.5) }, 1.5, &mut mixed, 0.0);
+        mixed[0] - 0.7
+    };
+    assert!(shift(1.0) != 0.0 && shift(1.5) == shift(1.0) && shift(2.5) == 0.0 && shift(0.3) == 0.0);
 }
 
 #[test]

@@ -57,6 +57,9 @@ const FIRST_WEIGHTS: [f64; 2] = [0.9, 0.1];
 /// [L] Lange, Little, Taylor: Robust Statistical Modeling Using the t Distribution, JASA 1989.
 const EVENTS_OF_SCALE: f64 = 500.0;
 pub const NARROWEST: f64 = 1e-6;
+/// Where the unit of targets is so many times what it was at the last event, or that part of it, what is remembered is in a
+/// unit that is no more.
+const JUMP: f64 = 2.0;
 /// In place of a ticket: no event follows a label.
 pub const NOBODY: u64 = u64::MAX;
 
@@ -82,6 +85,8 @@ pub struct Recent {
     /// The same of labels; of a regression the targets, the last first, and how many are known.
     pub(super) labels: Vec<f64>,
     pub(super) known: usize,
+    /// The unit in which they are.
+    pub(super) spread: f64,
     /// The ticket of the first event asked about since the last label; 0 for none.
     pub(super) asked: u64,
     // Of the event in hand.
@@ -122,6 +127,7 @@ impl Recent {
             residuals: vec![0.0; MEANS * classes],
             labels: vec![0.0; if regression { TARGETS } else { MEANS * classes }],
             known: 0,
+            spread: 1.0,
             asked: 0,
             said: vec![0.0; classes],
             features: vec![0.0; size * classes],
@@ -134,6 +140,7 @@ impl Recent {
     /// `unit` is the root mean square of targets.
     pub fn step(&mut self, lesson: &Lesson, unit: f64, mixed: &mut [f64], loss: f64) -> f64 {
         self.said.copy_from_slice(mixed);
+        self.follow_unit(lesson);
         let is_next = self.asked == 0 || self.asked == lesson.ticket;
         if is_next {
             self.adjust(unit, mixed);
@@ -156,6 +163,20 @@ impl Recent {
             self.remember(lesson, unit);
         }
         own
+    }
+
+    /// Remember nothing from before the unit of targets jumped, as it does after they have changed.
+    fn follow_unit(&mut self, lesson: &Lesson) {
+        let spread = lesson.unit.spread;
+        let is_near = (self.spread / JUMP..=self.spread * JUMP).contains(&spread);
+        if lesson.is_learned() {
+            if !is_near {
+                self.residuals.fill(0.0);
+                self.labels.fill(0.0);
+                self.known = 0;
+            }
+            self.spread = spread;
+        }
     }
 
     fn adjust(&mut self, unit: f64, mixed: &mut [f64]) {

@@ -10,7 +10,7 @@ use crate::state::{Refused, State, count_of, ensure};
 /// Why a state is refused.
 const CONTRADICTION: &str = "what is known of the last events contradicts itself";
 /// Names in a state: as many arrays as `state` puts out.
-const ARRAYS: usize = 9;
+const ARRAYS: usize = 10;
 
 impl Recent {
     /// Everything learned.
@@ -22,6 +22,7 @@ impl Recent {
         state.put_f64s("shares", self.shares.weights.clone(), &[2]);
         state.put_f64s("mean_shares", self.shares.means.clone(), &[2]);
         state.put_f64s("variance", vec![self.variance], &[1]);
+        state.put_f64s("spread", vec![self.spread], &[1]);
         state.put_f64s("residuals", self.residuals.clone(), &[MEANS, self.classes]);
         state.put_f64s("labels", self.labels.clone(), &[self.labels.len()]);
         state.put_i64s("counts", vec![self.events as i64, self.known as i64], &[2]);
@@ -57,6 +58,7 @@ impl Recent {
                 ("shares", &mut self.shares.weights),
                 ("mean_shares", &mut self.shares.means),
                 ("variance", std::slice::from_mut(&mut self.variance)),
+                ("spread", std::slice::from_mut(&mut self.spread)),
                 ("residuals", &mut self.residuals),
                 ("labels", &mut self.labels),
             ],
@@ -71,6 +73,7 @@ impl Recent {
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             && self.shares.weights.iter().all(|&each| each > 0.0)
             && self.variance >= NARROWEST
+            && self.spread > 0.0
             && is_covariance(&self.covariance, prior_variances(self.classes, self.regression))
     }
 
@@ -119,6 +122,7 @@ impl Recent {
     pub fn carry(&mut self, (shift, stretch): (f64, f64), rate: f64) {
         self.residuals.iter_mut().for_each(|each| *each /= stretch);
         self.labels[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
+        self.spread *= stretch;
         self.variance = (self.variance * (rate / stretch) * (rate / stretch)).max(NARROWEST);
     }
 

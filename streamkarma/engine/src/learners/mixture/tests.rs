@@ -12,12 +12,13 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that any finite numbers may be in.
-const HARMLESS: [&str; 18] = [
+const HARMLESS: [&str; 19] = [
     "errors_scatter",
     "recent.parameters",
     "recent.residuals",
     "recent.labels",
     "recent.variance",
+    "recent.spread",
     "parameters",
     "adjusting",
     "offsets",
