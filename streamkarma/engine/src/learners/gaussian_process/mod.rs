@@ -167,7 +167,8 @@ fn standardise(targets: &mut [f64], weights: &[f64]) -> Unit {
 
 /// A unit that is told in another.
 fn composed(outer: Unit, inner: Unit) -> Unit {
-    Unit { centre: outer.plain(inner.centre), spread: outer.spread * inner.spread }
+    let spread = (outer.spread * inner.spread).clamp(f64::MIN_POSITIVE, LARGEST);
+    Unit { centre: within(outer.plain(inner.centre), LARGEST), spread }
 }
 
 impl Learner for GaussianProcess {

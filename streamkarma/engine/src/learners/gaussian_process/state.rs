@@ -58,8 +58,7 @@ impl GaussianProcess {
         let unit = Unit { centre: kernel[0], spread: kernel[1] };
         ensure(unit.centre.abs() <= LARGEST && unit.spread > 0.0 && unit.spread <= LARGEST, WHY)?;
         let (points, shape) = own.f64s("points")?;
-        let [count, _] = [shape.first().copied().unwrap_or(0), 0];
-        ensure(shape == [count, inputs.0.len()] && count <= POINTS, WHY)?;
+        ensure(shape.len() == 2 && shape[0] <= POINTS && shape[1] == inputs.0.len(), WHY)?;
         ensure(points.iter().all(|point| point.abs() <= CLIP), WHY)?;
         let mut posterior = Posterior::prior(Kernel::new(kernel[2..].to_vec()), points.to_vec());
         let size = posterior.weights.len();

@@ -214,7 +214,7 @@ fn hostile_numbers_break_nothing() {
         let values = [1.0, *huge, -huge];
         let event = Event::of(&[0, 1, 2], &[0, 1, 2], &values);
         let weight = if t % 7 == 0 { 1e300 } else { 1e-300 };
-        let unit = Unit { centre: 0.0, spread: if t % 5 == 0 { 1e-100 } else { 1e60 } };
+        let unit = Unit { centre: 0.0, spread: [1e-308, 1e60, 1e100][t % 3] };
         let lesson = Lesson { weight, unit, ..Lesson::of(huge.clamp(-1e100, 1e100)) };
         model.step(event, lesson, &mut scores);
         assert!(scores[0].is_finite(), "{t} {scores:?}");
