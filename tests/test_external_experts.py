@@ -320,6 +320,11 @@ def test_an_event_is_asked_about_once(regression: bool) -> None:
     assert counted.times == 3 * len(events) + 4
 
 
+def jagged(x: dict[Any, Any]) -> float:
+    """A target that no expert finds by itself."""
+    return 1000.0 + x["x0"] * x["x1"] + x["x2"] + (1000.0 * x["x0"]) % 2.0
+
+
 class Knowing(base.Regressor):
     """Predicts the target, or at times what is no number."""
 
@@ -330,12 +335,11 @@ class Knowing(base.Regressor):
         """Nothing to learn."""
 
     def predict_one(self, x: dict[Any, Any]) -> Any:
-        target = 1000.0 + x["x0"] * x["x1"] + x["x2"]
-        return target if self.sound else (float("nan"), float("inf"), -1e300, np.float64(3.0))[len(x) % 4]
+        return jagged(x) if self.sound else (float("nan"), float("inf"), -1e300, np.float64(3.0))[len(x) % 4]
 
 
 def test_a_regressor_that_knows_the_target_is_listened_to() -> None:
-    events = [(x, 1000.0 + x["x0"] * x["x1"] + x["x2"]) for x, _ in stream(600, True)]
+    events = [(x, jagged(x)) for x, _ in stream(600, True)]
     mixture = KARMAMixtureRegressor(extra_experts=[Knowing(), Knowing(sound=False)])
     errors = []
     for x, y in events:

@@ -28,6 +28,29 @@ fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
 }
 
 #[test]
+fn targets_may_be_of_any_size() {
+    for size in [1e-20, 1e18] {
+        let taught = |base: &GaussianProcess, seed: u64| {
+            let (mut model, mut numbers, mut error) = (base.clone(), Numbers::new(seed), 0.0);
+            for t in 0..200 {
+                let sample = Drawn::new(&mut numbers);
+                let target = size * (2.0 + sample.values[1]);
+                let unit = Unit { centre: 2.0 * size, spread: size };
+                let lesson = Lesson { target, unit, ..Lesson::of(unit.standard(target)) };
+                let mut score = [0.0];
+                model.step(sample.event(), lesson, &mut score);
+                error += if t < 40 { (score[0] - sample.values[1]).abs() / 40.0 } else { 0.0 };
+            }
+            (model, error)
+        };
+        let base = taught(&new(0.0), 1).0;
+        let parts = [2, 3].map(|seed| taught(&base, seed).0);
+        let (_, error) = taught(&merged(&base, &parts.each_ref()), 4);
+        assert!(error < 0.01, "{size} {error}");
+    }
+}
+
+#[test]
 fn under_other_names_it_says_and_learns_the_same_until_the_next_fit() {
     let mut before = taught(&new(0.0), 5, 550);
     let mut after = before.clone();

@@ -57,10 +57,8 @@ const MOST_EVENTS: usize = 1 << 15;
 const POINTS: usize = 128;
 /// Events whose evidence is maximised. With twice as many the errors are the same, with half as many 1.3 % larger.
 const EVIDENCE: usize = 128;
-/// No target is farther out, so that squares stay finite.
-const LARGEST_TARGET: f64 = 1e12;
-/// No deviation of targets is smaller.
-const NARROWEST: f64 = 1e-9;
+/// A deviation of targets below this part of their mean is what rounding left of none.
+const NARROWEST: f64 = 1e-12;
 
 /// What was fitted.
 #[derive(Clone, Debug)]
@@ -135,7 +133,7 @@ impl GaussianProcess {
         let Refits { latest, row, .. } = &mut self.refits;
         if !latest.events.is_empty() {
             let table = Table::new(latest, row, inputs::RAREST);
-            let cut = if unit == Unit::NONE { LARGEST_TARGET } else { CLIP };
+            let cut = if unit == Unit::NONE { LARGEST } else { CLIP };
             let mut targets: Vec<f64> =
                 latest.events.iter().map(|event| within(unit.standard(event.label), cut)).collect();
             let weights: Vec<f64> = self.refits.weights().collect();
@@ -161,7 +159,8 @@ fn standardise(targets: &mut [f64], weights: &[f64]) -> Unit {
         targets.iter().zip(weights).map(|(&target, weight)| weight * of(target)).sum::<f64>() / total
     };
     let centre = mean(&|target| target);
-    let spread = mean(&|target| (target - centre) * (target - centre)).sqrt().max(NARROWEST);
+    let deviation = mean(&|target| (target - centre) * (target - centre)).sqrt();
+    let spread = deviation.max(NARROWEST * centre.abs()).max(f64::MIN_POSITIVE);
     targets.iter_mut().for_each(|target| *target = (*target - centre) / spread);
     Unit { centre, spread }
 }
