@@ -260,7 +260,11 @@ fn where_the_unit_of_targets_jumps_the_latest_errors_are_forgotten() {
     run(&mut model, &Stream::new(Kind::Numbers), 0, 300);
     let shift = |spread: f64| {
         let (mut recent, mut mixed) = (model.recent.clone().unwrap(), [0.7]);
-        recent.step(&Lesson { unit: Unit { centre: 0.0, spread }, ..Lesson::of(0.5) }, 1.5, &mut mixed, 0.0);
+        let (unit, mut only_predicted) = (Unit { centre: 0.0, spread }, [0.7]);
+        recent.step(&Lesson { unit, ..Lesson::NONE }, 1.5, &mut only_predicted, f64::NAN);
+        recent.asked = 0;
+        recent.step(&Lesson { unit, ..Lesson::of(0.5) }, 1.5, &mut mixed, 0.0);
+        assert_eq!(only_predicted, mixed);
         mixed[0] - 0.7
     };
     assert!(shift(1.0) != 0.0 && shift(1.5) == shift(1.0) && shift(2.5) == 0.0 && shift(0.3) == 0.0);

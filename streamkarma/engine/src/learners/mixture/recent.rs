@@ -140,9 +140,9 @@ impl Recent {
     /// `unit` is the root mean square of targets.
     pub fn step(&mut self, lesson: &Lesson, unit: f64, mixed: &mut [f64], loss: f64) -> f64 {
         self.said.copy_from_slice(mixed);
-        self.follow_unit(lesson);
+        let is_same_unit = self.follow_unit(lesson);
         let is_next = self.asked == 0 || self.asked == lesson.ticket;
-        if is_next {
+        if is_next && is_same_unit {
             self.adjust(unit, mixed);
         }
         if !lesson.is_labelled() {
@@ -165,18 +165,21 @@ impl Recent {
         own
     }
 
-    /// Remember nothing from before the unit of targets jumped, as it does after they have changed.
-    fn follow_unit(&mut self, lesson: &Lesson) {
+    /// Remember nothing from before the unit of targets jumped, as it does after they have changed; an event that is predicted
+    /// only leaves no trace. Returns whether what is remembered is in the unit of the event.
+    fn follow_unit(&mut self, lesson: &Lesson) -> bool {
         let spread = lesson.unit.spread;
         let is_near = (self.spread / JUMP..=self.spread * JUMP).contains(&spread);
-        if lesson.is_learned() {
-            if !is_near {
-                self.residuals.fill(0.0);
-                self.labels.fill(0.0);
-                self.known = 0;
-            }
-            self.spread = spread;
+        if !lesson.is_learned() {
+            return is_near;
         }
+        if !is_near {
+            self.residuals.fill(0.0);
+            self.labels.fill(0.0);
+            self.known = 0;
+        }
+        self.spread = spread;
+        true
     }
 
     fn adjust(&mut self, unit: f64, mixed: &mut [f64]) {
