@@ -162,7 +162,7 @@ fn what_is_turned_round_is_forgotten() {
 #[test]
 fn units_are_carried_over() {
     for task in TASKS {
-        let before = taught(&new(task, 0.0), task, 1, 3000);
+        let before = taught(&new(task, 0.0), task, 1, 2000);
         let mut change = unchanged();
         (change.shift[1], change.stretch[1], change.shift[2], change.stretch[2]) = (0.3, 0.8, -0.2, 1.5);
         let mut after = before.clone();

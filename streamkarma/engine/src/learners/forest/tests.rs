@@ -153,7 +153,7 @@ fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
     let begun = forest.trees.iter().filter_map(|tree| tree.nodes[0].leaf.as_ref());
     let begun: Vec<u64> = begun.map(|leaf| leaf.asked_at).collect();
     assert!(!begun.is_empty() && begun.iter().all(|step| *step == 3000), "{begun:?}");
-    teach(&mut forest, Task::Many(6000), 11, 500);
+    teach(&mut forest, Task::Many(6000), 11, 100);
     let nodes = forest.trees.iter().map(|tree| tree.nodes.len()).max().unwrap();
     assert!(nodes > 1 && nodes * 6000 <= 1 << 17);
 }

@@ -14,10 +14,10 @@ fn taught(base: &GaussianProcess, seed: u64, events: usize) -> GaussianProcess {
 
 #[test]
 fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
-    let base = taught(&new(0.0), 1, 500);
-    let [one, two, three] = [(2, 500), (3, 600), (4, 700)].map(|(seed, events)| taught(&base, seed, events));
+    let base = taught(&new(0.0), 1, 100);
+    let [one, two, three] = [(2, 100), (3, 120), (4, 140)].map(|(seed, events)| taught(&base, seed, events));
     let all = merged(&base, &[&one, &two, &three]);
-    assert_eq!((all.steps(), all.refits.latest.events.len()), (2300, 300));
+    assert_eq!((all.steps(), all.refits.latest.events.len()), (460, 60));
     assert_same(&merged(&base, &[&three, &one, &two]), &all, 0.0);
     assert_same(&merged(&base, &[&merged(&base, &[&one, &two]), &three]), &all, 0.0);
     // One that has learned nothing brings nothing, and one alone is as it was.
@@ -76,10 +76,10 @@ fn under_other_names_it_says_and_learns_the_same_until_the_next_fit() {
 
 #[test]
 fn what_has_no_place_any_more_is_missing() {
-    let mut model = taught(&new(0.0), 9, 500);
+    let mut model = taught(&new(0.0), 9, 100);
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
     (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
     model.carry(&change).unwrap();
     assert!(model.fitted.as_ref().unwrap().inputs.0.iter().all(|input| input.coordinate != 2));
-    teach(&mut model, Task::Regression, 10, 500);
+    teach(&mut model, Task::Regression, 10, 100);
 }

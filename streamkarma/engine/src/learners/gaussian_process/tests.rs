@@ -6,10 +6,16 @@ use super::*;
 use crate::learners::samples::{Numbers, Task, assert_resumed, changed, teach};
 use crate::math::{dot, exp, log, sin};
 
-const WINDOW: usize = 300;
+/// Of few events, and so of few inducing points, which is fast.
+const WINDOW: usize = 60;
 
 pub(super) fn new(half_life: f64) -> GaussianProcess {
     GaussianProcess::new(Settings { window: WINDOW, half_life }).unwrap()
+}
+
+/// One of as many inducing points as there may be.
+fn wide() -> GaussianProcess {
+    GaussianProcess::new(Settings { window: 300, half_life: 0.0 }).unwrap()
 }
 
 /// Learn some events of numbers within ±1; returns the mean error of the last 50.
@@ -68,17 +74,17 @@ fn equations(sample: &Sample, kernel: &Kernel) -> Vec<Vec<f64>> {
 
 #[test]
 fn it_learns_waves_lines_boxes_and_absence() {
-    let wave = follow(&mut new(0.0), 300, |x, _| sin(4.0 * x[1]) * x[2]);
+    let wave = follow(&mut wide(), 300, |x, _| sin(4.0 * x[1]) * x[2]);
     assert!(wave < 0.03, "{wave}");
-    let line = follow(&mut new(0.0), 100, |x, _| 3.0 * x[1] - 2.0 * x[4] + 1.0);
+    let line = follow(&mut wide(), 100, |x, _| 3.0 * x[1] - 2.0 * x[4] + 1.0);
     assert!(line < 1e-3, "{line}");
-    let loss = teach(&mut new(0.0), Task::Regression, 1, 1500);
+    let loss = teach(&mut wide(), Task::Regression, 1, 600);
     assert!(loss < 7.0, "{loss}");
 }
 
 #[test]
 fn it_follows_a_change() {
-    let mut model = new(0.0);
+    let mut model = wide();
     let error = follow(&mut model, 1000, |x, t| if t < 600 { x[1] } else { 1.0 - 2.0 * x[1] + x[2] });
     assert!(error < 0.02 && model.refits.begun > 590, "{error} {}", model.refits.begun);
 }
@@ -175,7 +181,7 @@ fn of_many_inputs_those_are_kept_that_go_with_the_target() {
 #[test]
 fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
     for half_life in [0.0, 60.0] {
-        for events in [20, 400] {
+        for events in [20, 100] {
             let mut model = new(half_life);
             teach(&mut model, Task::Regression, 5, events);
             let narrow = GaussianProcess::new(Settings { window: 1, half_life }).unwrap();
@@ -187,7 +193,7 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
 #[test]
 fn what_was_given_up_is_as_what_is_missing() {
     let mut model = new(0.0);
-    teach(&mut model, Task::Regression, 7, 500);
+    teach(&mut model, Task::Regression, 7, 150);
     let score = |model: &mut GaussianProcess, values: &[(u32, f64)]| {
         let places: Vec<u32> = [0, 1].into_iter().chain(values.iter().map(|(place, _)| *place)).collect();
         let values: Vec<f64> = [1.0, 0.3].into_iter().chain(values.iter().map(|(_, value)| *value)).collect();
@@ -202,7 +208,7 @@ fn what_was_given_up_is_as_what_is_missing() {
     // The coordinate comes back, as another, of which earlier events have nothing.
     let mut back = new(0.0);
     back.restore(&model.state(), 4, 6).unwrap();
-    assert_eq!(teach(&mut back, Task::Regression, 8, 500), teach(&mut model, Task::Regression, 8, 500));
+    assert_eq!(teach(&mut back, Task::Regression, 8, 150), teach(&mut model, Task::Regression, 8, 150));
     assert_eq!(back.state(), model.state());
 }
 
@@ -239,7 +245,7 @@ fn alike_events_leave_a_mean() {
 #[test]
 fn broken_states_are_refused() {
     let mut model = new(0.0);
-    teach(&mut model, Task::Regression, 15, 500);
+    teach(&mut model, Task::Regression, 15, 100);
     let state = model.state();
     for (name, at, value) in [
         ("clock", 0, -1.0),

@@ -86,7 +86,7 @@ fn a_wide_window_does_not_grow_beyond_its_most_values() {
     let mut model =
         Neighbors::new(Settings { regression: false, window: 1000, grows: true, neighbors: 5 }).unwrap();
     let mut numbers = Numbers(7);
-    for _ in 0..9000 {
+    for _ in 0..6000 {
         let items: Vec<_> = (1..=16).map(|a| (a, a, numbers.unit())).collect();
         let label = if (10.0 * items[0].2).floor() % 2.0 == 0.0 { 1.0 } else { -1.0 };
         teach(&mut model, &Sample::of(&items, label));
@@ -96,13 +96,14 @@ fn a_wide_window_does_not_grow_beyond_its_most_values() {
 
 #[test]
 fn who_is_asked_about_few_events_grows_less() {
-    for (period, room) in [(1, 16_000), (8, 8000)] {
+    for (period, room) in [(1, 2048), (8, 1024)] {
         let mut model =
-            Neighbors::new(Settings { regression: false, window: 1000, grows: true, neighbors: 5 }).unwrap();
-        for (t, sample) in board(8, 20_000, 0.0).iter().enumerate() {
-            // Two attributes more that are always alike.
-            let [x, y] = [1, 2].map(|at| sample.values[at]);
-            let sample = Sample::of(&[(1, 1, x), (2, 2, y), (3, 3, 1.0), (4, 4, 1.0)], sample.label);
+            Neighbors::new(Settings { regression: false, window: 128, grows: true, neighbors: 5 }).unwrap();
+        for (t, sample) in board(8, 2560, 0.0).iter().enumerate() {
+            // Thirty attributes more that are always alike.
+            let numbers = (1..=2).map(|a| (a, a, sample.values[a as usize]));
+            let items: Vec<_> = numbers.chain((3..=32).map(|a| (a, a, 1.0))).collect();
+            let sample = Sample::of(&items, sample.label);
             step(&mut model, &sample, Lesson { wants_scores: t % period == 0, ..sample.lesson() });
         }
         assert_eq!(model.room, room);

@@ -50,7 +50,7 @@ impl Owned {
 fn kernel(x: &Owned, z: &Owned, gamma: u32) -> f64 {
     let mut shared = x.0.clone();
     shared.dedup();
-    let shared = shared.iter().filter(|attribute| z.0.contains(attribute)).count();
+    let shared = shared.iter().filter(|attribute| z.0.binary_search(attribute).is_ok()).count();
     let items = x.1.iter().zip(&x.2);
     let products = items.map(|(k, value)| z.1.binary_search(k).map_or(0.0, |j| value * z.2[j]));
     growth(shared as f64, gamma) * products.sum::<f64>()
