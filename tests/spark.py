@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker import jars
+from tests.broker import UnavailableError, jars
 from tests.jvm import BRIEF
 
 HERE = Path(__file__).parent
@@ -51,12 +51,22 @@ def settings() -> dict[str, str]:
     """Settings for a fast start that keep Spark on this machine."""
     # No archive of classes, as brokers have one: it takes longer to create than a run of the tests saves.
     options = " ".join(BRIEF)
-    return {"spark.driver.extraJavaOptions": options, "spark.executor.extraJavaOptions": options, **_SETTINGS}
+    own = {"spark.driver.extraJavaOptions": options, "spark.executor.extraJavaOptions": options}
+    return {**own, **_SETTINGS, **_kafka_jars()}
 
 
-def kafka_jars() -> str:
-    """The setting with the jars for reading Kafka."""
-    return ",".join(sorted(map(str, jars("spark-kafka.xml", "test-spark-kafka").glob("*.jar"))))
+def _kafka_jars() -> dict[str, str]:
+    """The setting with the jars for reading Kafka, if they can be had.
+
+    It is in every session: sessions of one process share its Java, which loads only the jars of the first.
+    """
+    try:
+        folder = jars("spark-kafka.xml", "test-spark-kafka")
+    except UnavailableError:
+        if os.environ.get("STREAMKARMA_TEST_SPARK_REQUIRED"):
+            raise
+        return {}
+    return {"spark.jars": ",".join(sorted(map(str, folder.glob("*.jar"))))}
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -83,6 +93,8 @@ def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
         with warnings.catch_warnings():
             # As in ``untidy``, for fixtures that outlive a test.
             warnings.simplefilter("ignore", ResourceWarning)
-            with started("tests", master, {**settings(), **more}) as spark:
+            # Java keeps the environment in which the first session of the process began.
+            executors = {f"spark.executorEnv.{name}": value for name, value in environment(folder).items()}
+            with started("tests", master, {**settings(), **executors, **more}) as spark:
                 yield spark
             gc.collect()

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from tests.broker import Broker, UnavailableError
+from tests.broker import Broker
 from tests.cluster import Cluster, Record
-from tests.spark import check_spark, environment, kafka_jars, settings
+from tests.spark import check_spark, environment, session, settings, untidy
 
 check_spark()
 
 from streamkarma.connectors.records import Records
-from streamkarma.errors import UsageError
+from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.persistence import to_bytes
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
@@ -43,14 +43,17 @@ def filled(cluster: Cluster) -> str:
     return topic
 
 
+def kafka_settings() -> dict[str, str]:
+    """Spark's settings, if it can read Kafka."""
+    own = settings()
+    if "spark.jars" not in own:
+        pytest.skip("no jars with which Spark reads Kafka")
+    return own
+
+
 def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.Popen[str]:
     """A stream in three batches, in a folder of its own."""
-    try:
-        spark = {**settings(), "spark.jars": kafka_jars()}
-    except UnavailableError as error:
-        if os.environ.get("STREAMKARMA_TEST_SPARK_REQUIRED"):
-            raise
-        pytest.skip(f"no Kafka to test with: {error}")
+    spark = kafka_settings()
     arguments = ["--brokers", cluster.address, "--checkpoint", "state", "--until-end", "--max-batch", "400"]
     arguments += ["--model", "model.karma", "--predictions", "rows", "--dead-letters", "letters"]
     arguments += ["--summary", "summary.json", "--learner", "explicit", "--master", "local[2]"]
@@ -129,30 +132,32 @@ def test_each_partition_learns_alone_and_all_answer(cluster: Cluster, whole: Who
     assert "state was made with r " in said.splitlines()[-1]
 
 
+@untidy
 def test_a_stream_goes_on_after_records_expired_and_not_with_another_topic(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    topic, folder = cluster.topic("spark"), tmp_path / "stream"
-    cluster.put(topic, EVENTS[:60])
-    process = start(cluster, topic, folder)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
-    cluster.put(topic, EVENTS[60:100])
-    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
-    admin.delete_records({TopicPartition(topic, 0): 75})
-    admin.close()
-    process = start(cluster, topic, folder)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
-    assert f"topic {topic}, partition 0: offsets 60 to 74 are lost; they had expired" in said
-    summary = json.loads((folder / "summary.json").read_text())
-    assert (summary["events"], summary["kafka"]["lost"]) == (85, {f"{topic}/0": 15})
-    cluster.recreate(topic)
-    cluster.put(topic, EVENTS[:30])
-    process = start(cluster, topic, folder)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 1
-    assert f"topic {topic}, partition 0: offset 100 is past its end, 30; was the topic recreated?" in said
+    topic, summary = cluster.topic("spark"), tmp_path / "summary.json"
+    plan = Plan(learner="explicit", predictions=str(tmp_path / "rows"), summary=str(summary))
+    read = Subscription(
+        [topic], cluster.address, str(tmp_path / "state"), "earliest", 1.0, None, True, 1000, {}
+    )
+    with session(tmp_path, "local[2]", **kafka_settings()) as spark:
+        cluster.put(topic, EVENTS[:60])
+        assert Stream(plan, read).run(spark) == 0
+        cluster.put(topic, EVENTS[60:100])
+        admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+        admin.delete_records({TopicPartition(topic, 0): 75})
+        admin.close()
+        assert Stream(plan, read).run(spark) == 0
+        said = capsys.readouterr().err
+        assert f"topic {topic}, partition 0: offsets 60 to 74 are lost; they had expired" in said
+        found = json.loads(summary.read_text())
+        assert (found["events"], found["kafka"]["lost"]) == (85, {f"{topic}/0": 15})
+        cluster.recreate(topic)
+        cluster.put(topic, EVENTS[:30])
+        message = f"^topic {topic}, partition 0: offset 100 is past its end, 30; was the topic recreated"
+        with pytest.raises(RunError, match=message):
+            Stream(plan, read).run(spark)
 
 
 SIDES = ("before", "after")
@@ -197,10 +202,10 @@ def test_a_killed_driver_loses_nothing(
     ],
 )
 def test_a_stream_is_begun_once(tmp_path: Path, said: dict[str, Any], message: str) -> None:
-    session = Session(Plan(task="binary"), None, print)
+    begun = Session(Plan(task="binary"), None, print)
     folder = tmp_path / "state" / "base"
     folder.mkdir(parents=True)
-    Store(str(folder)).write(0, State.of(session.task_model.model, session.described()))
+    Store(str(folder)).write(0, State.of(begun.task_model.model, begun.described()))
     place = str(tmp_path / "state")
     subscription = Subscription(["t"], "broker:9092", place, "earliest", 1.0, None, True, 1000, {})
     Stream(Plan(quiet=True), subscription)
