@@ -28,7 +28,7 @@ from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
 #: Increased whenever what is written must be read differently.
-FORMAT = 24
+FORMAT = 25
 #: What an array may hold: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
 #: A longer header is invalid: its JSON takes ten times as much memory.

@@ -3,7 +3,7 @@
 //! `exp`, `log` and their like come from a crate, since those of operating systems differ. Sums go one fixed way.
 //! (Rust fuses no multiplication with an addition by itself.)
 
-pub use libm::{acosh, asinh, cos, exp, log, log1p, pow, sin, sinh};
+pub use libm::{acosh, asinh, cos, cosh, exp, log, log1p, pow, sin, sinh};
 
 /// The sum of products, over as many as `left` has; four sums side by side, for none to wait for the last.
 ///

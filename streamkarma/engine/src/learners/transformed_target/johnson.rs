@@ -7,7 +7,7 @@
 //! searched, and outliers beyond the outer ones cannot move them.
 
 use super::quantiles::{INNER, OUTER};
-use crate::math::{acosh, asinh, exp, sinh};
+use crate::math::{acosh, asinh, cosh, exp, log, sinh};
 use crate::scale::within;
 
 /// How far z goes to either side: targets further out count as these, and no prediction lies beyond.
@@ -34,8 +34,7 @@ impl Johnson {
     /// become those; they ascend, and the inner ones differ.
     pub fn through(quantiles: &[f64; 4]) -> Self {
         let middle = quantiles[2] - quantiles[1];
-        let tail = |from: f64, to: f64| ((to - from) / middle).clamp(THINNEST, HEAVIEST);
-        let (left, right) = (tail(quantiles[0], quantiles[1]), tail(quantiles[2], quantiles[3]));
+        let (left, right) = tails(quantiles);
         // Tails lighter than those of a logarithm count as its, as skewed as they are.
         let product = (left * right).max(LEAST_PRODUCT);
         let raised = (product / (left * right)).sqrt();
@@ -50,6 +49,12 @@ impl Johnson {
         }
     }
 
+    /// How far the tails of a distribution with these quantiles are from those of a Gaussian.
+    pub fn strangeness(quantiles: &[f64; 4]) -> f64 {
+        let (left, right) = tails(quantiles);
+        log(left).abs() + log(right).abs()
+    }
+
     /// A target as a standard Gaussian would have it, within ±[`EXTREME`].
     pub fn bend(&self, target: f64) -> f64 {
         within(self.gamma + self.delta * asinh((target - self.xi) / self.lambda), EXTREME)
@@ -60,11 +65,23 @@ impl Johnson {
         self.xi + self.lambda * sinh((within(z, EXTREME) - self.gamma) / self.delta)
     }
 
+    /// How fast that rises with z.
+    pub fn steepness(&self, z: f64) -> f64 {
+        self.lambda / self.delta * cosh((within(z, EXTREME) - self.gamma) / self.delta)
+    }
+
     /// The mean of the targets that become a Gaussian around z.
     pub fn mean(&self, z: f64, variance: f64) -> f64 {
         let lift = (0.5 * variance / (self.delta * self.delta)).min(MOST_LIFT);
         self.xi + exp(lift) * (self.median(z) - self.xi)
     }
+}
+
+/// The tails to the left and to the right as multiples of the middle.
+fn tails(quantiles: &[f64; 4]) -> (f64, f64) {
+    let middle = quantiles[2] - quantiles[1];
+    let tail = |from: f64, to: f64| ((to - from) / middle).clamp(THINNEST, HEAVIEST);
+    (tail(quantiles[0], quantiles[1]), tail(quantiles[2], quantiles[3]))
 }
 
 #[cfg(test)]
@@ -79,6 +96,10 @@ mod tests {
             for (quantile, z) in quantiles.iter().zip(GAUSSIAN) {
                 assert!((curve.bend(*quantile) - z).abs() < 1e-9, "{quantiles:?}");
                 assert!((curve.median(z) - quantile).abs() < 1e-9);
+            }
+            let steps = [-1.0, 0.0, 1.5].map(|z| (curve.median(z + 1e-6) - curve.median(z - 1e-6)) / 2e-6);
+            for (step, z) in steps.into_iter().zip([-1.0, 0.0, 1.5]) {
+                assert!((curve.steepness(z) / step - 1.0).abs() < 1e-6);
             }
         }
     }

@@ -6,41 +6,54 @@
 //! differ from part to part by some hundredths of a deviation.
 
 use super::TransformedTarget;
-use super::johnson::Johnson;
+use super::bending::Bending;
 use super::quantiles::{ALL, LOOKS, Quantiles};
 use crate::merging::Mean;
 
 impl TransformedTarget {
-    /// Go over to another scale of the targets, see [`Change::target`](crate::change::Change::target).
-    pub(super) fn carry_targets(&mut self, (shift, stretch): (f64, f64)) {
-        if (shift, stretch) == (0.0, 1.0) {
-            return;
-        }
-        let Quantiles { now, recent, .. } = &mut self.quantiles;
-        let recent = recent.iter_mut().map(|(target, _)| target);
-        now.iter_mut().chain(recent).for_each(|target| *target = (*target - shift) / stretch);
-        self.curve = Johnson::through(&self.quantiles.now);
-    }
-
     /// Take in the curves of parts, and how far off their inner learners are.
     pub(super) fn merge_curves(&mut self, parts: &[&Self]) {
         let learned = parts.iter().map(|part| (*part, part.residuals.saturating_sub(self.residuals)));
         let learned: Vec<_> = learned.filter(|(_, events)| *events > 0).collect();
         match learned[..] {
-            [] => return,
+            [] => {}
             [(part, _)] => {
-                (self.quantiles, self.variance) = (part.quantiles.clone(), part.variance);
+                (self.bending, self.variance) = (part.bending.clone(), part.variance);
                 self.residuals = part.residuals;
             }
             _ => {
                 self.residuals += learned.iter().map(|(_, events)| events).sum::<u64>();
-                let quantiles: Vec<_> =
-                    learned.iter().map(|&(part, events)| (&part.quantiles, events as f64)).collect();
-                self.quantiles.merge(&quantiles, self.residuals);
+                let curves: Vec<_> =
+                    learned.iter().map(|&(part, events)| (&part.bending, events as f64)).collect();
+                self.bending.merge(&curves, self.residuals);
                 self.variance = mean(learned.iter().map(|&(part, events)| (part.variance, events as f64)));
             }
         }
-        self.curve = Johnson::through(&self.quantiles.now);
+    }
+}
+
+impl Bending {
+    /// Go over to another scale of the targets, see [`Change::target`](crate::change::Change::target).
+    pub(super) fn carry(&mut self, (shift, stretch): (f64, f64)) {
+        if (shift, stretch) == (0.0, 1.0) {
+            return;
+        }
+        let Quantiles { now, recent, .. } = &mut self.labels;
+        let recent = recent.iter_mut().map(|(target, _)| target);
+        now.iter_mut().chain(recent).for_each(|target| *target = (*target - shift) / stretch);
+        self.refresh();
+    }
+
+    /// Average those of parts, each with its weight; of all events so many were learned.
+    fn merge(&mut self, parts: &[(&Self, f64)], events: u64) {
+        let labels: Vec<_> = parts.iter().map(|(part, weight)| (&part.labels, *weight)).collect();
+        self.labels.merge(&labels, events);
+        let logarithms = parts.iter().map(|(part, weight)| Some((part.logarithms.as_ref()?, *weight)));
+        match (&mut self.logarithms, logarithms.collect::<Option<Vec<_>>>()) {
+            (Some(own), Some(logarithms)) => own.merge(&logarithms, events),
+            _ => self.logarithms = None,
+        }
+        self.refresh();
     }
 }
 
@@ -55,7 +68,7 @@ impl Quantiles {
             self.recent.clear();
             return;
         }
-        // So far none of the targets has been dropped.
+        // So far none of the targets has been dropped, but for those before a leap.
         let before = self.recent.len();
         let new = parts.iter().flat_map(|(part, _)| part.recent.get(before..).unwrap_or_default());
         self.recent.extend(new);

@@ -4,7 +4,7 @@ use super::quantiles::ALL;
 use super::{Point, TransformedTarget};
 use crate::block::{Event, Gone};
 use crate::change::Change;
-use crate::learner::{Fact, Learner, Lesson};
+use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::math::exp;
 use crate::merging::of_kind;
 use crate::state::{Array, Refused, State};
@@ -107,7 +107,7 @@ fn merged(base: &TransformedTarget, parts: &[&TransformedTarget]) -> Transformed
     let mut made = gone_on(base, 0..0);
     made.merge(&parts.iter().map(|&part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
     let again = gone_on(&made, 0..0);
-    assert!(again.curve == made.curve && again.state() == made.state());
+    assert!(again.bending.curve == made.bending.curve && again.state() == made.state());
     made
 }
 
@@ -137,7 +137,7 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
         assert_eq!((all.steps(), all.residuals), (ends[2], ends[2]));
         // As many targets wait for a look as in one pass, while none has been dropped.
         let waiting = if ends[2] < ALL as u64 { ends[2] as usize } else { 0 };
-        assert_eq!(all.quantiles.recent.len(), waiting);
+        assert_eq!(all.bending.labels.recent.len(), waiting);
     }
 }
 
@@ -148,7 +148,8 @@ fn parts_of_a_stream_have_about_the_curve_of_one_pass() {
     let parts = [0..4000, 4000..8000, 8000..16_000].map(|part| gone_on(&none, part));
     let mut all = merged(&none, &parts.each_ref());
     for target in [1.0, 3.0, 9.0, 30.0] {
-        assert!((all.curve.bend(target) - whole.curve.bend(target)).abs() < 0.1);
+        let bent = |model: &TransformedTarget| model.bending.curve.bend(&Lesson::of(target));
+        assert!((bent(&all) - bent(&whole)).abs() < 0.1);
     }
     let mut whole = whole;
     for value in [-1.0, 1.0] {
@@ -168,7 +169,9 @@ fn targets_on_another_scale_are_predicted_as_before() {
     for t in 700..1500 {
         let (value, label) = event(t);
         let said = say(&mut model, value, Lesson::of(label));
-        let again = say(&mut carried, value, Lesson::of((label + 2.0) / 0.4));
+        let unit = Unit { centre: -2.0, spread: 0.4 };
+        let lesson = Lesson { target: label, unit, ..Lesson::of(unit.standard(label)) };
+        let again = say(&mut carried, value, lesson);
         assert!((said - (0.4 * again - 2.0)).abs() < 1e-9 * said.abs());
     }
 }

@@ -1,5 +1,6 @@
 //! A learner of targets with heavy tails: one that learns them bent to a Gaussian, and whose scores are bent back.
 
+mod bending;
 mod explaining;
 mod johnson;
 mod merging;
@@ -9,8 +10,8 @@ mod quantiles;
 #[cfg(test)]
 mod tests;
 
-use self::johnson::{EXTREME, Johnson};
-use self::quantiles::Quantiles;
+use self::bending::{Bending, Curve};
+use self::johnson::EXTREME;
 use crate::block::{Block, Event, Gone};
 use crate::change::Change;
 use crate::explaining::Explanation;
@@ -39,7 +40,7 @@ pub enum Point {
     Median,
 }
 
-/// A regression around another, whose targets are nearly Gaussian whatever they are here; see [`johnson`].
+/// A regression around another, whose targets are nearly Gaussian whatever they are here; see [`bending`].
 ///
 /// Targets may lie as far out as they like. Each is bent by the curve of those before it, and so is what is said of
 /// it, which therefore needs no label.
@@ -47,14 +48,13 @@ pub enum Point {
 pub struct TransformedTarget {
     inner: Box<dyn Learner>,
     point: Point,
-    quantiles: Quantiles,
-    curve: Johnson,
+    bending: Bending,
     /// Mean square of the inner learner's residuals.
     variance: f64,
     /// How many there were.
     residuals: u64,
     /// Of the block in hand: the curve before each event.
-    curves: Vec<Johnson>,
+    curves: Vec<Curve>,
     /// What the inner learner said of the events in hand.
     inner_scores: Vec<f64>,
 }
@@ -67,12 +67,10 @@ impl TransformedTarget {
     /// If it has several classes, or is several models.
     pub fn new(inner: Box<dyn Learner>, point: Point) -> Result<Self, Refused> {
         ensure(inner.classes() == 1 && inner.models() == 1, "a target is one number")?;
-        let quantiles = Quantiles::default();
         Ok(Self {
             inner,
             point,
-            curve: Johnson::through(&quantiles.now),
-            quantiles,
+            bending: Bending::default(),
             variance: 1.0,
             residuals: 0,
             curves: Vec::new(),
@@ -82,14 +80,15 @@ impl TransformedTarget {
 
     /// The lesson of an event for the inner learner, and the curve from before it.
     fn bend<'a>(&mut self, lesson: &Lesson<'a>) -> Lesson<'a> {
-        self.curves.push(self.curve);
+        let curve = self.bending.curve;
+        self.curves.push(curve);
         if !lesson.is_labelled() {
             return Lesson { unit: Unit::NONE, ..*lesson };
         }
-        let label = self.curve.bend(lesson.label);
+        let label = curve.bend(lesson);
         let bent = Lesson { label, target: label, unit: Unit::NONE, ..*lesson };
-        if lesson.is_learned() && self.quantiles.observe(lesson.label, lesson.weight) {
-            self.curve = Johnson::through(&self.quantiles.now);
+        if lesson.is_learned() {
+            self.bending.observe(lesson);
         }
         bent
     }
@@ -98,9 +97,9 @@ impl TransformedTarget {
     fn finish(&mut self, t: usize, lesson: &Lesson, score: &mut f64) -> f64 {
         let (curve, z) = (self.curves[t], self.inner_scores[t]);
         let z = if z.is_nan() { 0.0 } else { within(z, EXTREME) };
-        *score = self.unbend(&curve, z);
+        *score = self.unbend(&curve, z, lesson.unit);
         if lesson.is_learned() {
-            let residual = within(curve.bend(lesson.label) - z, OUTLYING * self.variance.sqrt());
+            let residual = within(curve.bend(lesson) - z, OUTLYING * self.variance.sqrt());
             self.residuals += 1;
             let before = (self.residuals as f64).min(WINDOW) - 1.0;
             let rate = lesson.weight / (lesson.weight + before);
@@ -110,24 +109,24 @@ impl TransformedTarget {
         (*score - lesson.label) * (*score - lesson.label)
     }
 
-    /// What is said of a target where the inner learner says z.
-    fn unbend(&self, curve: &Johnson, z: f64) -> f64 {
+    /// The score where the inner learner says z.
+    fn unbend(&self, curve: &Curve, z: f64, unit: Unit) -> f64 {
         match self.point {
-            Point::Mean => curve.mean(z, self.variance),
-            Point::Median => curve.median(z),
+            Point::Mean => curve.mean(z, self.variance, unit),
+            Point::Median => curve.median(z, unit),
         }
     }
 
     fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         let parts = state.parts();
         let wrong = "the state is not of a learner of transformed targets";
-        let (own, inner) = (parts.get("").ok_or(wrong)?, parts.get("inner").ok_or(wrong)?);
+        let [own, bending, inner] = ["", "bending", "inner"].map(|name| parts.get(name).ok_or(wrong));
+        let (own, inner) = (own?, inner?);
         let (&[variance], &[residuals]) = (own.f64s("variance")?.0, own.i64s("residuals")?.0) else {
             return Err(wrong.to_owned());
         };
         ensure((NARROWEST..=WIDEST).contains(&variance) && (0..MOST_STEPS).contains(&residuals), wrong)?;
-        self.quantiles = Quantiles::restored(own)?;
-        self.curve = Johnson::through(&self.quantiles.now);
+        self.bending = Bending::restored(bending?)?;
         (self.variance, self.residuals) = (variance, residuals as u64);
         self.inner.restore(inner, attributes, coordinates)?;
         ensure(self.inner.classes() == 1, wrong)
@@ -192,8 +191,7 @@ impl Learner for TransformedTarget {
 
     fn restart(&mut self, steps: u64) {
         self.inner.restart(steps);
-        self.quantiles = Quantiles::default();
-        self.curve = Johnson::through(&self.quantiles.now);
+        self.bending = Bending::default();
         (self.variance, self.residuals) = (1.0, 0);
     }
 
@@ -202,14 +200,15 @@ impl Learner for TransformedTarget {
         let mut summary = self.inner.summary();
         for (name, fact) in &mut summary {
             if let ("bytes", Fact::Count(bytes)) = (*name, fact) {
-                *bytes += (self.quantiles.bytes() + size_of::<(f64, u64)>()) as u64;
+                *bytes += (self.bending.bytes() + size_of::<(f64, u64)>()) as u64;
             }
         }
         summary
     }
 
     fn state(&self) -> State {
-        let mut state = self.quantiles.state();
+        let mut state = State::default();
+        state.put_part("bending", self.bending.state());
         state.put_f64s("variance", vec![self.variance], &[1]);
         state.put_i64s("residuals", vec![self.residuals as i64], &[1]);
         state.put_part("inner", self.inner.state());
@@ -234,7 +233,7 @@ impl Learner for TransformedTarget {
     }
 
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_targets(change.target);
+        self.bending.carry(change.target);
         // What is bent stays as it is.
         self.inner.carry(&Change { target: (0.0, 1.0), ..change.clone() })
     }

@@ -17,6 +17,10 @@ const FIRST: usize = 32;
 pub(super) const ALL: usize = 512;
 /// And counts one part in so many, once there were as many.
 pub(super) const LOOKS: u64 = 8;
+/// All begins anew after so many targets in succession that lie far out to the same side, as when they come in another unit:
+/// farther from the outer quantile than that is from the inner one. Where targets became a hundred times as large, the mean
+/// absolute error was 1 and 8 % smaller (two streams) than where that showed with the next 512 targets.
+const LEAPT: usize = 8;
 /// The inner quantiles differ by at least this part of the distance between the outer ones, where a value that many
 /// share lies between them.
 const LEAST_MIDDLE: f64 = 0.01;
@@ -48,12 +52,33 @@ impl Quantiles {
     /// Take in a finite target of some weight; whether the quantiles may have moved.
     pub fn observe(&mut self, target: f64, weight: f64) -> bool {
         self.recent.push((target, weight.min(LARGEST)));
+        if self.has_leapt() {
+            self.recent.drain(..self.recent.len() - LEAPT);
+            self.looks = 0;
+            self.look();
+            return true;
+        }
         let count = self.recent.len();
         let is_time = count == ALL || (self.looks == 0 && count >= FIRST && count.is_power_of_two());
         if is_time {
             self.look();
         }
         is_time
+    }
+
+    /// Whether the latest targets are of another world.
+    fn has_leapt(&self) -> bool {
+        let [lowest, low, high, highest] = self.now;
+        let Some(latest) = self.recent.last_chunk::<LEAPT>().filter(|_| self.now != GAUSSIAN) else {
+            return false;
+        };
+        let mut newest_first = latest.iter().rev();
+        let all_far = newest_first.clone().all(|(target, _)| *target > 2.0 * highest - high)
+            || newest_first.all(|(target, _)| *target < 2.0 * lowest - low);
+        let mean = |targets: &[(f64, f64)]| {
+            targets.iter().map(|(_, weight)| weight).sum::<f64>() / targets.len() as f64
+        };
+        all_far && mean(latest) > 0.5 * mean(&self.recent)
     }
 
     fn look(&mut self) {

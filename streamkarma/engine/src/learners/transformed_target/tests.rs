@@ -3,7 +3,7 @@
 use super::quantiles::{ALL, Quantiles};
 use super::{Point, TransformedTarget};
 use crate::block::{Block, Event};
-use crate::learner::{Learner, Lesson};
+use crate::learner::{Learner, Lesson, Unit};
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::Step;
 use crate::learners::mixture::Mixture;
@@ -15,7 +15,7 @@ use crate::state::{Array, State};
 const EVENTS: usize = 1500;
 
 impl Random {
-    fn gaussian(&mut self) -> f64 {
+    pub(super) fn gaussian(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 }
@@ -122,13 +122,35 @@ fn blocks_single_events_and_resumed_learners_are_equal_to_the_last_bit() {
 fn in_another_unit_it_says_the_same() {
     let (values, lessons) = stream();
     let (scores, _) = run(&mut learner(Point::Median), &values, &lessons, EVENTS);
-    let moved: Vec<Lesson> =
-        lessons.iter().map(|each| Lesson { label: 1024.0 * each.label - 4096.0, ..*each }).collect();
+    let moved: Vec<Lesson> = lessons.iter().map(|each| Lesson::of(1024.0 * each.label)).collect();
+    let moved: Vec<Lesson> = moved
+        .iter()
+        .zip(&lessons)
+        .map(|(moved, each)| Lesson { label: moved.label, target: moved.label, ..*each })
+        .collect();
     let (others, _) = run(&mut learner(Point::Median), &values, &moved, EVENTS);
     // The first 32 targets are taken as they come.
     let both = || scores.iter().zip(&others).skip(EVENTS / 2);
-    let off: f64 = both().map(|(one, other)| (1024.0 * one - 4096.0 - other).abs()).sum();
+    let off: f64 = both().map(|(one, other)| (1024.0 * one - other).abs()).sum();
     assert!(off < 0.15 * both().map(|(one, _)| (1024.0 * one).abs()).sum::<f64>());
+}
+
+#[test]
+fn where_logarithms_are_bent_the_unit_of_scores_does_not_show() {
+    let (values, lessons) = stream();
+    let unit = |t: usize| Unit { centre: -4.0, spread: if t < 400 { 1.0 } else { 1.0 + t as f64 } };
+    let in_units = |(t, lesson): (usize, &Lesson<'static>)| {
+        let label = if t < 400 { lesson.label } else { unit(t).standard(lesson.label) };
+        Lesson { label, unit: unit(t), ..*lesson }
+    };
+    let told: Vec<Lesson> = lessons.iter().enumerate().map(in_units).collect();
+    let (mut one, mut other) = (learner(Point::Mean), learner(Point::Mean));
+    let (scores, _) = run(&mut one, &values, &lessons, EVENTS);
+    let (others, _) = run(&mut other, &values, &told, EVENTS);
+    for t in 400..EVENTS {
+        let (said, again) = (scores[t], unit(t).plain(others[t]));
+        assert!((said - again).abs() < 1e-9 * said.abs().max(1.0), "{t} {said} {again}");
+    }
 }
 
 #[test]
@@ -141,7 +163,7 @@ fn whatever_comes_all_stays_finite() {
         learner.step(event(&[1.0, 0.3], 0), lesson, &mut score);
         assert!(score[0].is_finite(), "{t}");
     }
-    let Array::F64(..) = learner.state().0["quantiles"] else { panic!() };
+    let Array::F64(..) = learner.state().0["bending.quantiles"] else { panic!() };
 }
 
 #[test]
@@ -162,12 +184,13 @@ fn states_no_run_could_have_left_are_refused() {
         State::default(),
         with("variance", numbers(vec![f64::NAN])),
         with("variance", numbers(vec![])),
-        with("quantiles", numbers(vec![0.0; 4])),
-        with("quantiles", numbers(vec![0.0, 2.0, 1.0, 3.0])),
-        with("quantiles", numbers(vec![0.0, 1.0, f64::INFINITY, f64::INFINITY])),
-        with("recent", numbers(vec![0.0; 512])),
-        with("recent", numbers(vec![f64::NAN])),
-        with("looks", Array::I64(vec![-1], vec![1])),
+        with("bending.quantiles", numbers(vec![0.0; 4])),
+        with("bending.quantiles", numbers(vec![0.0, 2.0, 1.0, 3.0])),
+        with("bending.quantiles", numbers(vec![0.0, 1.0, f64::INFINITY, f64::INFINITY])),
+        with("bending.recent", numbers(vec![0.0; 512])),
+        with("bending.recent", numbers(vec![f64::NAN])),
+        with("bending.looks", Array::I64(vec![-1], vec![1])),
+        with("bending.logarithms.quantiles", numbers(vec![0.0; 4])),
         with("inner.steps", Array::I64(vec![-1], vec![1])),
     ];
     for state in wrong {

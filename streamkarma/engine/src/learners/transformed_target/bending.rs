@@ -1,0 +1,178 @@
+//! The curve through the targets so far: of themselves or, where all are above 0, of their logarithms.
+
+use super::johnson::Johnson;
+use super::quantiles::Quantiles;
+use crate::learner::{Lesson, Unit};
+use crate::math::{exp, log};
+use crate::scale::{LARGEST, within};
+use crate::state::{Refused, State};
+
+/// A mean of targets that are logarithms is at most e to this times the median.
+const MOST_LIFT: f64 = 2.0;
+
+/// Quantiles of the targets so far, and the curve through them.
+#[derive(Clone, Debug)]
+pub struct Bending {
+    /// Of standardised targets.
+    pub(super) labels: Quantiles,
+    /// Of the logarithms of targets, until one is not above 0.
+    pub(super) logarithms: Option<Quantiles>,
+    pub(super) curve: Curve,
+}
+
+impl Default for Bending {
+    fn default() -> Self {
+        Self::through(Quantiles::default(), Some(Quantiles::default()))
+    }
+}
+
+impl Bending {
+    pub(super) fn through(labels: Quantiles, logarithms: Option<Quantiles>) -> Self {
+        let curve = Curve::through(&labels, logarithms.as_ref());
+        Self { labels, logarithms, curve }
+    }
+
+    /// Take in the target of a lesson; the curve is another after some of them.
+    pub fn observe(&mut self, lesson: &Lesson) {
+        if lesson.target <= 0.0 {
+            self.logarithms = None;
+        }
+        let logarithms = self.logarithms.as_mut();
+        let has_moved = logarithms.is_some_and(|own| own.observe(log(lesson.target), lesson.weight));
+        if self.labels.observe(lesson.label, lesson.weight) || has_moved {
+            self.refresh();
+        }
+    }
+
+    /// Have the curve go through the quantiles there are now.
+    pub(super) fn refresh(&mut self) {
+        self.curve = Curve::through(&self.labels, self.logarithms.as_ref());
+    }
+
+    /// The memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.labels.bytes() + self.logarithms.as_ref().map_or(0, Quantiles::bytes)
+    }
+
+    /// Everything known.
+    pub fn state(&self) -> State {
+        let mut state = self.labels.state();
+        if let Some(logarithms) = &self.logarithms {
+            state.put_part("logarithms", logarithms.state());
+        }
+        state
+    }
+
+    /// From a state, which may have more in it.
+    ///
+    /// # Errors
+    ///
+    /// If no targets leave such numbers.
+    pub fn restored(state: &State) -> Result<Self, Refused> {
+        let logarithms = state.parts().get("logarithms").map(Quantiles::restored).transpose()?;
+        Ok(Self::through(Quantiles::restored(state)?, logarithms))
+    }
+}
+
+/// From a target to z, nearly Gaussian, and back to a score, which is in the unit of an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Curve {
+    /// Whether logarithms are bent.
+    is_logarithmic: bool,
+    johnson: Johnson,
+}
+
+impl Curve {
+    /// Logarithms are bent if their tails are more like those of a Gaussian.
+    ///
+    /// They are then nearly on a line, while a curve through four quantiles of log-normal targets is another after each look
+    /// at them, above all far out. On twelve log-normal streams the mean absolute error of the mixture was 2.2 % smaller by the
+    /// absolute loss and 1.3 % by the squared one, and on 346 numbers of R's tables .1 % larger.
+    fn through(labels: &Quantiles, logarithms: Option<&Quantiles>) -> Self {
+        let strangeness = Johnson::strangeness(&labels.now);
+        let logarithms = logarithms.filter(|own| Johnson::strangeness(&own.now) < strangeness);
+        let johnson = Johnson::through(&logarithms.unwrap_or(labels).now);
+        Self { is_logarithmic: logarithms.is_some(), johnson }
+    }
+
+    /// The target of a lesson as a standard Gaussian would have it.
+    pub fn bend(&self, lesson: &Lesson) -> f64 {
+        let number =
+            if self.is_logarithmic { log(lesson.target.max(f64::MIN_POSITIVE)) } else { lesson.label };
+        self.johnson.bend(number)
+    }
+
+    /// The score of the target that becomes z: the median, if z is one.
+    pub fn median(&self, z: f64, unit: Unit) -> f64 {
+        self.score(self.johnson.median(z), unit)
+    }
+
+    /// The score of the mean of the targets that become a Gaussian around z.
+    pub fn mean(&self, z: f64, variance: f64, unit: Unit) -> f64 {
+        if self.is_logarithmic {
+            let lift = 0.5 * variance * self.johnson.steepness(z).powi(2);
+            self.score(self.johnson.median(z) + lift.min(MOST_LIFT), unit)
+        } else {
+            self.johnson.mean(z, variance)
+        }
+    }
+
+    fn score(&self, number: f64, unit: Unit) -> f64 {
+        if self.is_logarithmic { within(unit.standard(exp(number)), LARGEST) } else { number }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learners::transformed_target::quantiles::ALL;
+    use crate::random::Random;
+
+    fn bent(targets: impl Fn(f64) -> f64) -> Bending {
+        let (mut random, mut bending) = (Random(5), Bending::default());
+        for _ in 0..4 * ALL {
+            bending.observe(&Lesson::of(targets(random.gaussian())));
+        }
+        bending
+    }
+
+    #[test]
+    fn logarithms_are_bent_where_they_are_more_like_a_gaussian() {
+        let log_normal = bent(|z| exp(1.5 * z + 3.0));
+        assert!(log_normal.curve.is_logarithmic);
+        for z in [-3.0, 0.5, 3.0] {
+            let (target, unit) = (exp(1.5 * z + 3.0), Unit { centre: 7.0, spread: 0.1 });
+            let bent = log_normal.curve.bend(&Lesson::of(target));
+            assert!((bent - z).abs() < 0.4, "{z} {bent}");
+            let back = unit.plain(log_normal.curve.median(bent, unit));
+            assert!((back / target - 1.0).abs() < 1e-9);
+            let mean = unit.plain(log_normal.curve.mean(bent, 0.2, unit));
+            assert!((mean / target - exp(0.5 * 0.2 * 1.5 * 1.5)).abs() < 0.1, "{z} {mean}");
+        }
+        // Those of targets with a long tail to the left have a longer one.
+        assert!(!bent(|z| (60.0 - exp(z)).max(1.0)).curve.is_logarithmic);
+        let few = bent(|z| exp(z) * if z > 3.0 { -1.0 } else { 1.0 });
+        assert!(few.logarithms.is_none() && !few.curve.is_logarithmic);
+        for bending in [log_normal, few] {
+            let back = Bending::restored(&bending.state()).unwrap();
+            assert_eq!((back.curve, back.state()), (bending.curve, bending.state()));
+        }
+    }
+
+    #[test]
+    fn in_another_unit_all_begins_anew_with_a_few_targets() {
+        for factor in [100.0, 0.01] {
+            let (mut random, mut bending) = (Random(6), bent(exp));
+            for t in 0..20 {
+                let far = bending.curve.bend(&Lesson::of(factor)).abs();
+                assert_eq!(far < 2.0, t >= 8, "{factor} {t} {far}");
+                bending.observe(&Lesson::of(factor * exp(0.3 * random.gaussian())));
+            }
+        }
+        // Those of hardly any weight are nothing new.
+        let mut bending = bent(exp);
+        let before = bending.curve;
+        (0..20).for_each(|_| bending.observe(&Lesson { weight: 1e-9, ..Lesson::of(1e6) }));
+        assert_eq!(bending.curve, before);
+    }
+}
