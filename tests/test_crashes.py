@@ -62,10 +62,10 @@ def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None
     [
         ("connectors.kafka.sink.TopicSink.write_predictions", 3, False),  # sent, and not committed
         ("connectors.kafka.sink.TopicSink.commit", 1, False),  # the first transaction, no model learned yet
-        ("connectors.kafka.sink.TopicSink.commit", 5, True),
+        pytest.param("connectors.kafka.sink.TopicSink.commit", 5, True, marks=pytest.mark.slow),
         ("connectors.kafka.sink.TopicSink.commit", 9, False),  # several transactions past the model
         ("runtime.session.Session.save", 3, True),  # committed, and not saved
-        ("runtime.session.Session.save", 3, False),
+        pytest.param("runtime.session.Session.save", 3, False, marks=pytest.mark.slow),
     ],
 )
 def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, before: bool) -> None:

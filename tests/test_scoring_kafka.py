@@ -65,8 +65,15 @@ def test_scoring_is_predicting_and_the_model_stays_as_it_is(cluster: Cluster) ->
     assert after.keys() - before.keys() == {"s.json", "given.jsonl"}
 
 
-@pytest.mark.parametrize(("method", "call"), [("commit", 4), ("write_predictions", 5)])
-@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    ("method", "call", "before"),
+    [
+        ("commit", 4, False),
+        ("write_predictions", 5, False),
+        pytest.param("commit", 4, True, marks=pytest.mark.slow),
+        pytest.param("write_predictions", 5, True, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_any_moment_each_event_is_answered_once(
     cluster: Cluster, method: str, call: int, before: bool
 ) -> None:

@@ -54,8 +54,9 @@ def check(cluster: Cluster, source: str, output: str, share: str, partitions: in
     [
         ("connectors.kafka.sink.TopicSink.write_predictions", 3, False),  # sent, and not committed
         ("connectors.kafka.sink.TopicSink.commit", 1, True),  # before the base is committed
-        ("connectors.kafka.sink.TopicSink.commit", 1, False),  # there is a base, and nothing else
-        ("connectors.kafka.sink.TopicSink.commit", 6, True),
+        # There is a base, and nothing else.
+        pytest.param("connectors.kafka.sink.TopicSink.commit", 1, False, marks=pytest.mark.slow),
+        pytest.param("connectors.kafka.sink.TopicSink.commit", 6, True, marks=pytest.mark.slow),
         ("connectors.kafka.sink.TopicSink.commit", 10, False),  # answered, and in no model yet
         ("connectors.kafka.sink.TopicSink.write_records", 4, False),  # models are sent, and not committed
         ("runtime.shared_session.SharedSession.load", 2, False),

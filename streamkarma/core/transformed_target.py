@@ -10,8 +10,8 @@ class TransformedTarget(Learner):
     """A regression on targets transformed to a Gaussian; predictions are transformed back.
 
     The curve is ``z = gamma + delta asinh((y - xi) / lambda)``, Johnson's S_U, through four quantiles of the
-    targets so far: a line where they are Gaussian, a logarithm where they are log-normal. Where all targets are
-    above 0, y is their logarithm instead if that is more like a Gaussian.
+    targets so far: a line where they are Gaussian, a logarithm where they are log-normal. Where all targets
+    are above 0, y is their logarithm instead if that is more like a Gaussian.
 
     Parameters
     ----------

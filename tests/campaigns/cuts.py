@@ -22,7 +22,7 @@ TRIES = (
     "in blocks of any size; the model is saved and loaded at one to eight places, or after each line"
 )
 PROMISE = "predictions, dead letters and the model file are those of the undisturbed run, byte for byte"
-SHORT, LONG = 15, 3000
+SHORT, LONG = 8, 3000
 
 
 class Written(NamedTuple):

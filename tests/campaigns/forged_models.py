@@ -30,7 +30,7 @@ PROMISE = (
     "it is refused in one line, or it is described, explains, predicts, learns and is saved; no traceback, "
     "no warning, at most 300 MB more memory, at most a second of work"
 )
-SHORT = 1_000
+SHORT = 500
 LONG = 200_000
 
 #: What a try may cost: megabytes beyond what models of this size need anyway, and seconds of CPU time, with a

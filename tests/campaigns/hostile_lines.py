@@ -28,7 +28,7 @@ PROMISE = (
     "nothing raised; each line is an event, a dead letter or blank; no good line is refused; "
     "a refused line leaves no trace; the same bits however the lines are read"
 )
-SHORT, LONG = 25, 4000
+SHORT, LONG = 12, 4000
 
 _LINES = 200
 

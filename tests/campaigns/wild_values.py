@@ -29,7 +29,7 @@ TRIES = (
 PROMISE = (
     "after 500 events the mean error is at most a quarter above that without them, and 2 % of the events"
 )
-SHORT, LONG = 6, 500
+SHORT, LONG = 3, 500
 
 _CLASSIFIERS = KARMAClassifier, ExplicitKARMAClassifier, SubspaceClassifier, KARMAMixtureClassifier
 _REGRESSORS = KARMARegressor, ExplicitKARMARegressor, SubspaceRegressor, KARMAMixtureRegressor
