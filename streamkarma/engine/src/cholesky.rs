@@ -140,3 +140,34 @@ fn subtract(target: &mut [f64], factor: f64, row: &[f64]) {
         *entry -= factor * other;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn equations_are_solved() {
+        let mut random = Random(2);
+        let mut draw = || 2.0 * random.unit() - 1.0;
+        for size in 0..12 {
+            let rows: Vec<Vec<f64>> = (0..size).map(|_| (0..size).map(|_| draw()).collect()).collect();
+            let entry = |i: usize, j: usize| dot(&rows[i], &rows[j]) + f64::from(i == j);
+            let mut cholesky = Cholesky::default();
+            for (i, row) in cholesky.rows(size).enumerate() {
+                (i..size).for_each(|j| row[j] = entry(i, j));
+            }
+            cholesky.factorise();
+            let right: Vec<f64> = (0..size).map(|_| draw()).collect();
+            let (mut solved, mut by_inverse) = (right.clone(), vec![0.0; size]);
+            cholesky.solve(&mut solved);
+            cholesky.invert();
+            cholesky.add_solution(&right, &mut by_inverse);
+            for i in 0..size {
+                let back: f64 = (0..size).map(|j| entry(i, j) * solved[j]).sum();
+                assert!((back - right[i]).abs() < 1e-9);
+                assert!((by_inverse[i] - solved[i]).abs() < 1e-9);
+            }
+        }
+    }
+}

@@ -9,8 +9,9 @@
 //! A process of all events would be dear. Here the radial part is one of what [`POINTS`] events say (inducing points, the
 //! subset of regressors [Q]), so that all is a Bayesian linear regression on as many features, see [`posterior`]. It is
 //! fitted to the latest events whenever there are half as many again, see [`Refits`], and in between each event adds what it
-//! says by recursive least squares. Without that, an event would take `auto` a quarter less time, and it would make 1.0 %
-//! larger errors on 116 numbers of R's tables (2.0 % from the 49th event on), and up to 2 % larger ones on streams that drift.
+//! says by recursive least squares. Without that, an event took `auto` a quarter less time (half of which has been won by
+//! keeping half of the covariance), and it would make 1.0 % larger errors on 116 numbers of R's tables (2.0 % from the 49th
+//! event on), and up to 2 % larger ones on streams that drift.
 //!
 //! [`Refits`]: crate::learners::refits::Refits
 //!

@@ -9,7 +9,9 @@
 //! ```
 //!
 //! and one more event gives w + P phi (y - w' phi) / (s + phi' P phi), and P - P phi phi' P / (s + phi' P phi): recursive
-//! least squares.
+//! least squares. P is symmetric, and kept up to its diagonal: what it takes to read and write it is what an event costs.
+
+use std::iter::repeat_n;
 
 use super::kernel::Kernel;
 use crate::chance::Random;
@@ -62,12 +64,13 @@ pub struct Posterior {
     /// Of U'^-1, each row up to its diagonal, one after another.
     whitening: Vec<f64>,
     points: usize,
-    /// Mean and covariance of the weights.
+    /// Mean of the weights, and their covariance, each row up to its diagonal, one after another.
     pub weights: Vec<f64>,
     pub covariance: Vec<f64>,
-    /// The event in hand: what was said of it, its features, and room.
+    /// The event in hand: what was said of it, its features, these times the covariance, and room.
     said: f64,
     features: Vec<f64>,
+    moved: Vec<f64>,
     scaled: Vec<f64>,
     alike: Vec<f64>,
 }
@@ -92,8 +95,7 @@ impl Posterior {
         cholesky.invert();
         let whitening = cholesky.inverse_rows().take(points).flatten().copied().collect();
         let size = points + inputs + 1;
-        let mut covariance = vec![0.0; size * size];
-        (0..size).for_each(|i| covariance[i * size + i] = 1.0);
+        let covariance = (0..size).flat_map(|i| repeat_n(0.0, i).chain([1.0])).collect();
         Self {
             kernel,
             inducing,
@@ -104,6 +106,7 @@ impl Posterior {
             covariance,
             said: 0.0,
             features: vec![0.0; size],
+            moved: vec![0.0; size],
             scaled,
             alike,
         }
@@ -114,7 +117,8 @@ impl Posterior {
         let mut posterior = Self::prior(kernel, inducing);
         let size = posterior.weights.len();
         // The inverse of the covariance, from the diagonal on.
-        let mut precision = posterior.covariance.clone();
+        let mut precision = vec![0.0; size * size];
+        precision.iter_mut().step_by(size + 1).for_each(|diagonal| *diagonal = 1.0);
         let mut right = vec![0.0; size];
         for (event, (target, weight)) in sample.targets.iter().zip(&sample.weights).enumerate() {
             posterior.write_features(sample.row(event));
@@ -133,7 +137,8 @@ impl Posterior {
         cholesky.factorise();
         cholesky.solve(&mut right);
         cholesky.invert();
-        posterior.covariance.copy_from_slice(cholesky.inverse_matrix());
+        let inverse = cholesky.inverse_matrix().chunks_exact(size).enumerate();
+        posterior.covariance = inverse.flat_map(|(i, row)| &row[..=i]).copied().collect();
         posterior.weights = right.into_iter().map(|weight| within(weight, LARGEST_WEIGHT)).collect();
         posterior
     }
@@ -180,21 +185,35 @@ impl Posterior {
 
     /// Learn the target of the event in hand.
     pub fn learn(&mut self, target: f64, weight: f64) {
-        let size = self.weights.len();
-        let moved: Vec<f64> =
-            self.covariance.chunks_exact(size).map(|row| dot(row, &self.features)).collect();
-        let variance = dot(&moved, &self.features).max(0.0) + self.kernel.noise / weight;
-        let change = (target - self.said) / variance;
-        for (own, moved) in self.weights.iter_mut().zip(&moved) {
+        self.multiply();
+        let Self { kernel, weights, covariance, said, features, moved, .. } = self;
+        let variance = dot(moved, features).max(0.0) + kernel.noise / weight;
+        let change = (target - *said) / variance;
+        for (own, moved) in weights.iter_mut().zip(&*moved) {
             *own = within(*own + change * moved, LARGEST_WEIGHT);
         }
-        for (row, factor) in self.covariance.chunks_exact_mut(size).zip(&moved) {
-            add(row, -factor / variance, &moved);
+        let mut rows = &mut covariance[..];
+        for (i, factor) in moved.iter().enumerate() {
+            let (row, rest) = rows.split_at_mut(i + 1);
+            add(row, -factor / variance, moved);
+            rows = rest;
+        }
+    }
+
+    /// Multiply the covariance by the features: each row counts as a column as well.
+    fn multiply(&mut self) {
+        let Self { covariance, features, moved, .. } = self;
+        let mut rows = &covariance[..];
+        for (i, feature) in features.iter().enumerate() {
+            let (row, rest) = rows.split_at(i + 1);
+            moved[i] = dot(row, features);
+            add(&mut moved[..i], *feature, row);
+            rows = rest;
         }
     }
 
     pub fn bytes(&self) -> usize {
-        8 * (2 * self.inducing.len() + self.whitening.len() + self.covariance.len() + 3 * self.weights.len())
+        8 * (2 * self.inducing.len() + self.whitening.len() + self.covariance.len() + 4 * self.weights.len())
     }
 }
 

@@ -31,7 +31,7 @@ impl GaussianProcess {
             let size = posterior.weights.len();
             state.put_f64s("points", posterior.inducing.clone(), &[posterior.points(), inputs.len()]);
             state.put_f64s("weights", posterior.weights.clone(), &[size]);
-            state.put_f64s("covariance", posterior.covariance.clone(), &[size, size]);
+            state.put_f64s("covariance", posterior.covariance.clone(), &[posterior.covariance.len()]);
         }
         state
     }
@@ -62,9 +62,9 @@ impl GaussianProcess {
         ensure(points.iter().all(|point| point.abs() <= CLIP), WHY)?;
         let mut posterior = Posterior::prior(Kernel::new(kernel[2..].to_vec()), points.to_vec());
         let size = posterior.weights.len();
-        let ((weights, shape), (covariance, square)) = (own.f64s("weights")?, own.f64s("covariance")?);
+        let ((weights, shape), (covariance, entries)) = (own.f64s("weights")?, own.f64s("covariance")?);
         ensure(shape == [size] && weights.iter().all(|weight| weight.abs() <= LARGEST_WEIGHT), WHY)?;
-        ensure(square == [size, size], WHY)?;
+        ensure(entries == [posterior.covariance.len()], WHY)?;
         ensure(covariance.iter().all(|entry| entry.abs() <= LARGEST_COVARIANCE), WHY)?;
         posterior.weights.copy_from_slice(weights);
         posterior.covariance.copy_from_slice(covariance);

@@ -2,8 +2,6 @@ use super::matrix::Matrix;
 use super::spectrum::project;
 use super::*;
 use crate::block::Block;
-use crate::cholesky::Cholesky;
-use crate::math::dot;
 use crate::state::Array;
 
 pub const SETTINGS: Settings = Settings {
@@ -265,30 +263,6 @@ fn what_was_never_learned_is_passed_over() {
         model.step(more, Lesson { label: 1.0, weight: 0.0, ..Lesson::NONE }, &mut one);
         assert_eq!(model.state(), before);
     });
-}
-
-#[test]
-fn equations_are_solved() {
-    let mut random = uniform::Uniform::new(-1.0, 1.0);
-    for size in 0..12 {
-        let rows: Vec<Vec<f64>> = (0..size).map(|_| (0..size).map(|_| random.draw()).collect()).collect();
-        let entry = |i: usize, j: usize| dot(&rows[i], &rows[j]) + f64::from(i == j);
-        let mut cholesky = Cholesky::default();
-        for (i, row) in cholesky.rows(size).enumerate() {
-            (i..size).for_each(|j| row[j] = entry(i, j));
-        }
-        cholesky.factorise();
-        let right: Vec<f64> = (0..size).map(|_| random.draw()).collect();
-        let (mut solved, mut by_inverse) = (right.clone(), vec![0.0; size]);
-        cholesky.solve(&mut solved);
-        cholesky.invert();
-        cholesky.add_solution(&right, &mut by_inverse);
-        for i in 0..size {
-            let back: f64 = (0..size).map(|j| entry(i, j) * solved[j]).sum();
-            assert!((back - right[i]).abs() < 1e-9);
-            assert!((by_inverse[i] - solved[i]).abs() < 1e-9);
-        }
-    }
 }
 
 #[test]
