@@ -155,15 +155,19 @@ fn where_logarithms_are_bent_the_unit_of_scores_does_not_show() {
 
 #[test]
 fn whatever_comes_all_stays_finite() {
-    let mut learner = learner(Point::Mean);
-    let labels = [0.0, 1e6, -1e6, 1e-300, 5.0];
-    let mut score = [0.0];
-    for t in 0..2000 {
-        let lesson = Lesson { weight: [1.0, 1e100, 1e-100][t % 3], ..Lesson::of(labels[t * t % 5]) };
-        learner.step(event(&[1.0, 0.3], 0), lesson, &mut score);
-        assert!(score[0].is_finite(), "{t}");
+    for labels in [[0.0, 1e6, -1e6, 1e-300, 5.0], [1e-300, 1e6, 5.0, 1e90, 5e-324]] {
+        for point in [Point::Mean, Point::Median] {
+            let (mut learner, mut score) = (learner(point), [0.0]);
+            for t in 0..2000 {
+                let lesson = Lesson { weight: [1.0, 1e100, 1e-100][t % 3], ..Lesson::of(labels[t * t % 5]) };
+                learner.step(event(&[1.0, 0.3], 0), lesson, &mut score);
+                assert!(score[0].is_finite(), "{t}");
+            }
+            let mut back = super::tests::learner(point);
+            back.restore(&learner.state(), 2, 2).unwrap();
+            assert_eq!(back.state(), learner.state());
+        }
     }
-    let Array::F64(..) = learner.state().0["bending.quantiles"] else { panic!() };
 }
 
 #[test]
