@@ -122,12 +122,11 @@ fn blocks_single_events_and_resumed_learners_are_equal_to_the_last_bit() {
 fn in_another_unit_it_says_the_same() {
     let (values, lessons) = stream();
     let (scores, _) = run(&mut learner(Point::Median), &values, &lessons, EVENTS);
-    let moved: Vec<Lesson> = lessons.iter().map(|each| Lesson::of(1024.0 * each.label)).collect();
-    let moved: Vec<Lesson> = moved
-        .iter()
-        .zip(&lessons)
-        .map(|(moved, each)| Lesson { label: moved.label, target: moved.label, ..*each })
-        .collect();
+    let larger = |lesson: &Lesson<'static>| {
+        let target = 1024.0 * lesson.target;
+        Lesson { label: target, target, ..*lesson }
+    };
+    let moved: Vec<Lesson> = lessons.iter().map(larger).collect();
     let (others, _) = run(&mut learner(Point::Median), &values, &moved, EVENTS);
     // The first 32 targets are taken as they come.
     let both = || scores.iter().zip(&others).skip(EVENTS / 2);
@@ -163,7 +162,7 @@ fn whatever_comes_all_stays_finite() {
                 learner.step(event(&[1.0, 0.3], 0), lesson, &mut score);
                 assert!(score[0].is_finite(), "{t}");
             }
-            let mut back = super::tests::learner(point);
+            let mut back = self::learner(point);
             back.restore(&learner.state(), 2, 2).unwrap();
             assert_eq!(back.state(), learner.state());
         }
