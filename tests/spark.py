@@ -87,14 +87,15 @@ def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
     from streamkarma.spark.session import started
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(folder).items():
+        own = environment(folder)
+        for name, value in own.items():
             patch.setenv(name, value)
         patch.chdir(folder)
         with warnings.catch_warnings():
             # As in ``untidy``, for fixtures that outlive a test.
             warnings.simplefilter("ignore", ResourceWarning)
             # Java keeps the environment in which the first session of the process began.
-            executors = {f"spark.executorEnv.{name}": value for name, value in environment(folder).items()}
+            executors = {f"spark.executorEnv.{name}": value for name, value in own.items()}
             with started("tests", master, {**settings(), **executors, **more}) as spark:
                 yield spark
             gc.collect()

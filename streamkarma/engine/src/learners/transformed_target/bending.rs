@@ -1,14 +1,11 @@
 //! The curve through the targets so far: of themselves or, where all are above 0, of their logarithms.
 
-use super::johnson::Johnson;
+use super::johnson::{Johnson, MOST_LIFT};
 use super::quantiles::Quantiles;
 use crate::learner::{Lesson, Unit};
 use crate::math::{exp, log};
 use crate::scale::{LARGEST, within};
 use crate::state::{Refused, State};
-
-/// A mean of targets that are logarithms is at most e to this times the median.
-const MOST_LIFT: f64 = 2.0;
 
 /// Quantiles of the targets so far, and the curve through them.
 #[derive(Clone, Debug)]

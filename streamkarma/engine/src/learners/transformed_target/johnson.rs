@@ -17,8 +17,8 @@ const THINNEST: f64 = 0.1;
 const HEAVIEST: f64 = 30.0;
 /// Their product is at least this: S_U ends at 1, where the curve becomes a logarithm or, of a Gaussian, a line.
 const LEAST_PRODUCT: f64 = 1.01;
-/// A mean is at most e to this times as far from xi as the median.
-const MOST_LIFT: f64 = 2.0;
+/// A mean is at most e to this times as far from xi as the median, and where logarithms are bent from 0.
+pub const MOST_LIFT: f64 = 2.0;
 
 /// The curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
