@@ -1,4 +1,4 @@
-"""What streamkarma runs for each event: the compiled engine."""
+"""The compiled engine: everything that runs for each event."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -18,60 +18,60 @@ _Ints = NDArray[np.int64]
 _Entry = tuple[Any, str | None]
 
 class Adwin:
-    """Whether the mean of a sequence of numbers between 0 and 1 has changed: ADWIN (Bifet, Gavaldà 2007).
+    """Detects changes in the mean of a sequence of numbers between 0 and 1: ADWIN (Bifet, Gavaldà 2007).
 
-    Chance is taken for a change at most with probability ``delta`` at a time.
+    ``delta`` bounds the probability of a false alarm at each step.
     """
 
     def __init__(self, delta: float = ...) -> None: ...
     def update(self, count: int, sum: float, sum_of_squares: float) -> tuple[float, float] | None:
-        """Take in values that came together; the means before and after a change, if there is one."""
+        """Add a batch of values; returns the means before and after a change, if one is detected."""
 
     @property
     def window(self) -> tuple[int, float]:
-        """How many values the window holds, and their mean."""
+        """The number of values in the window, and their mean."""
 
 class ObservedDrift:
-    """Watches in what share of events each attribute is there, with a window of ADWIN for each.
+    """Monitors how often each attribute is observed, with one ADWIN window per attribute.
 
-    ``batch`` events are taken in together, changes of an attribute within ``apart`` events count as one, and
-    the ``most`` attributes known first are watched.
+    Events are processed in batches of ``batch``. Changes of an attribute within ``apart`` events count as
+    one. Only the first ``most`` attributes are monitored.
     """
 
     def __init__(self, delta: float, batch: int, apart: int, most: int) -> None: ...
     def add(self, events: Encoded, first: int) -> list[tuple[int, int, float, float]]:
-        """Event, attribute and the shares before and after of each change that is found.
+        """Each detected change: the event, the attribute, and the fractions before and after.
 
         ``first`` is the number of the first event.
         """
 
     def shares(self) -> list[tuple[int, float]]:
-        """In what share of the events since its last change each attribute is there, by attribute."""
+        """For each attribute, the fraction of events since its last change in which it was observed."""
 
 class Encoded:
-    """Events that were encoded, one after another; readers put more behind them."""
+    """Encoded events in sequence; readers append to them."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     @property
     def sizes(self) -> _Ints:
-        """Shape (T,): how many attributes each event has, the constant apart."""
+        """Shape (T,): the number of attributes of each event, without the constant."""
 
     def one(self, t: int) -> Encoded:
-        """Event ``t`` by itself, without what was given up since, to be learned later."""
+        """Event ``t`` alone, to be learned later; names evicted since are left out."""
 
     def append(self, other: Encoded) -> None:
-        """Put other events behind these."""
+        """Append other events."""
 
     @property
     def last_gone(self) -> list[int]:
-        """The coordinates that were given up for the last event."""
+        """The coordinates that were evicted for the last event."""
 
     def forget(self, coordinates: list[int]) -> None:
-        """Drop the items of these coordinates, in ascending order, from an event by itself."""
+        """Drop these coordinates, given in ascending order, from a single event."""
 
     def arrays(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, _Floats]:
-        """What ``of_arrays`` takes: where events begin, attributes, coordinates, values, raw values."""
+        """The arguments of ``of_arrays``: start offsets, attributes, coordinates, values, raw values."""
 
     @staticmethod
     def of_arrays(
@@ -82,30 +82,33 @@ class Encoded:
         raw: _Floats,
         bounds: tuple[int, int],
     ) -> Encoded:
-        """Events of an encoder with so many attributes and coordinates; ValueError if they are none."""
+        """Restore events; ``bounds`` are the encoder's numbers of attributes and coordinates.
+
+        ValueError if the arrays are invalid.
+        """
 
     @property
     def block(
         self,
     ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
-        """The parts of a ``Block``, without what is left to learners to fill in."""
+        """The fields of a ``Block``, without the coordinates that learners fill in."""
 
     @property
     def raw_block(
         self,
     ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
-        """The same with the values as they came, before they were standardised."""
+        """The same with raw values, before standardisation."""
 
 class Encoder:
-    """The one way in: from names and values to what learners see.
+    """Encodes names and values as the coordinates that learners see; all input formats share it.
 
-    It knows the names and categories so far, at most ``max_attributes`` and ``max_coordinates``, none
-    longer than ``max_name_bytes`` of UTF-8 and all together no longer than ``all_bytes``, and, with
-    ``scale``, the running mean and deviation of every number over about ``longest`` values. ``rules`` say
-    what stands for a missing value: words, numbers by attribute, and whether to find more of these; None
-    for the usual words and what is found. With ``rates`` an attribute of many categories has a number
-    beside it that is left to a learner to fill in, see ``rated``, and coordinates for so many. Events that
-    are not ``learned`` leave no trace. RecordError is raised for what is no event.
+    It stores the names and categories seen so far: at most ``max_attributes`` and ``max_coordinates``, none
+    longer than ``max_name_bytes`` of UTF-8, and not longer than ``all_bytes`` in total. With ``scale`` it
+    also keeps the running mean and standard deviation of every number, over about ``longest`` values.
+    ``rules`` say what stands for a missing value (words, numbers by attribute, whether to detect more of
+    these) and which kinds attributes have; None for the usual words and detection. With ``rates``, an
+    attribute of many categories gets that many additional coordinates, which a learner fills in, see
+    ``rated``. Events that are not ``learned`` change nothing. Invalid events raise RecordError.
     """
 
     def __init__(
@@ -121,26 +124,26 @@ class Encoder:
     ) -> None: ...
 
     rates: int
-    #: Whether names and statistics stay as they are although events are learned; what has no place is then
-    #: left out of events, and counted as ignored. It is not part of a state.
+    #: Whether names and statistics stay fixed while events are learned. Unknown names are then left out of
+    #: events and counted as ignored. Not part of a state.
     frozen: bool
 
     def begin_survey(self) -> None:
-        """Only look at the events that are learned from here on, until ``end_survey``.
+        """Only collect statistics of the events learned from now on, until ``end_survey``.
 
-        Names, categories and numbers are counted, such that neither the order of the events shows nor how
-        they were divided among encoders that are then merged with ``merge_encoders``; what events are encoded
-        as is of no use meanwhile.
+        Names, categories and numbers are counted such that the result depends neither on the order of events
+        nor on how they are divided among encoders that are merged with ``merge_encoders``. In the meantime
+        the encoded events are useless.
         """
 
     def end_survey(self) -> None:
-        """Know scales, sentinels and rare categories of a survey; of entities nothing is remembered."""
+        """Derive scales, sentinels and rare categories from the survey; nothing is remembered of entities."""
 
     def survey(self) -> _Arrays:
-        """What a survey has found so far of numbers, as arrays by name; none if there is none."""
+        """The survey's statistics of numbers so far, as arrays by name; empty without a survey."""
 
     def restore_survey(self, arrays: _Arrays) -> None:
-        """Take over such arrays, which are removed, and go on with the survey."""
+        """Restore and remove such arrays, and continue the survey."""
 
     def read_dicts(
         self,
@@ -151,11 +154,11 @@ class Encoder:
         whole: bool = False,
         labels: list[Any] | None = None,
     ) -> None:
-        """Encode all records or, if one is no event, none.
+        """Encode all records or, if one is invalid, none.
 
-        If they are ``asked`` about, those that are not learned may come again to be learned; if they are
-        ``whole``, what their entities said before is in them already. Entities remember the ``labels`` of
-        those that are learned.
+        With ``asked``, records that are not learned may come again to be learned. With ``whole``, records
+        already contain the remembered values of their entities. Entities remember the ``labels`` of learned
+        records.
         """
 
     def read_table(
@@ -167,7 +170,7 @@ class Encoder:
         asked: bool = False,
         labels: list[Any] | None = None,
     ) -> None:
-        """Encode all rows of a table, shape (T, names), NaN for what is missing."""
+        """Encode all rows of a table of shape (T, names), in which missing values are NaN."""
 
     def step(
         self,
@@ -179,19 +182,19 @@ class Encoder:
         given: Any,
         unit: tuple[float, float, float] | None = None,
     ) -> list[float]:
-        """Predict, then learn, one event with a learner; its scores from before.
+        """Predict, then learn, one event with a learner; returns the scores from before.
 
-        With weight 0 it is predicted only; with label NaN it teaches what needs no label. Its entity
-        remembers the label as it was ``given``. In a regression ``unit`` is the target, and the centre and
-        spread of its scores.
+        With weight 0 it is only predicted. With label NaN the learner updates only what needs no label. The
+        entity remembers the label as ``given``. In a regression ``unit`` is the raw target, and the centre
+        and spread of the scores.
         """
 
     def add_late_label(self, entity: str, label: Any) -> None:
-        """Remember a label that came late, of some event of an entity."""
+        """Remember the late label of an event of this entity."""
 
     @property
     def ticket(self) -> int:
-        """That of the last ``step``; 0 for none."""
+        """The ticket of the last ``step``; 0 for none."""
 
     def check(self, record: Any) -> None: ...
     @property
@@ -201,15 +204,15 @@ class Encoder:
         """The names of the attributes by index."""
 
     def names_of(self, attributes: list[int]) -> dict[int, Any]:
-        """The names of those of some attributes that have one."""
+        """The names of these attributes, without those that have none."""
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many attributes and coordinates there are."""
+        """The numbers of attributes and coordinates."""
 
     @property
     def evicted(self) -> int:
-        """How many coordinates were given up to make room for others."""
+        """Number of coordinates that were evicted to make room for others."""
 
     @property
     def attribute_count(self) -> int: ...
@@ -225,56 +228,56 @@ class Encoder:
     def entries(self) -> list[_Entry | None]: ...
     def moments(self) -> _Floats: ...
     def tallies(self) -> NDArray[np.int64]:
-        """What became of each attribute's values, shape (attributes, 10); the constant's are the events.
+        """Counts of each attribute's values, shape (attributes, 10); the constant's row counts events.
 
-        The columns: values learned; texts that spelled a number; words for nothing; sentinels; values too
-        far out to be measurements; values cut to 5 deviations; categories, words and tags without a
-        place of their own; texts that are prose; sets of tags;
-        and, of an attribute that counts from one point in time to the next, the last one.
+        The columns: values learned; texts that spelled a number; words for a missing value; sentinels; values
+        too extreme to be measurements; values clipped to 5 standard deviations; categories, words and tags
+        without a coordinate of their own; texts that are prose; sets of tags; and, for cumulative counters,
+        the last value.
         """
 
     def levels(self) -> _Floats:
-        """Coordinates, the different values that came at them, and how often each, shape (n, 3)."""
+        """Coordinates, their distinct values and the count of each, shape (n, 3)."""
 
     def once(self) -> NDArray[np.int64]:
-        """Places and fingerprints of categories that came once, shape (n, 2)."""
+        """Positions and fingerprints of categories seen once, shape (n, 2)."""
 
     def kinds(self) -> list[str]:
-        """What the attributes are, the constant apart, in the order of their indices."""
+        """The kinds of the attributes in the order of their indices, without the constant."""
 
     def uses(self) -> NDArray[np.int64]:
-        """By coordinate, shape (coordinates, 4).
+        """Usage of each coordinate, shape (coordinates, 4).
 
-        The columns: its attribute, -1 if it is free; the event it was in last; in how many it was; how often
-        its place was given up before.
+        The columns: its attribute, -1 if it is free; the last event that had it; the number of events that
+        had it; how often it has been evicted.
         """
 
     def follow(self, given: tuple[str, bool, str | None, str, bool, float, int]) -> None:
-        """Remember what entities say.
+        """Remember the values of entities.
 
-        Given are the name, whether it is an attribute too, the time, ``carry``, whether labels are carried,
-        the longest time and the most entities.
+        ``given`` has the name of the entity's attribute, whether it is a feature too, the name of the time,
+        ``carry``, whether labels are carried, the maximum age and the maximum number of entities.
         """
 
     def show_entity(self, is_attribute: bool) -> None:
-        """Let the name of the entity be an attribute as well, or not."""
+        """Choose whether the entity is a feature as well."""
 
     @property
     def entity(self) -> str | None:
-        """Whose the event is that was checked last; None if that is not known, or none are followed."""
+        """The entity of the event checked last; None if it is unknown, or entities are not followed."""
 
     @property
     def entity_counts(self) -> tuple[int, int, int] | None:
-        """How many entities are remembered, the bytes they take, and how many were forgotten."""
+        """The number of entities remembered, their memory in bytes, and the number forgotten."""
 
     def carried(self) -> dict[str, Any]:
-        """What was carried into the event that was read last, by name."""
+        """The values carried into the last event, by name."""
 
     def entities(self) -> dict[str, NDArray[Any]]:
-        """What entities said, as arrays by name; none if none are followed."""
+        """The memory of entities, as arrays by name; empty if entities are not followed."""
 
     def restore_entities(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over such arrays, which are removed."""
+        """Restore and remove such arrays."""
 
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
     def restore(
@@ -290,22 +293,22 @@ class Encoder:
     ) -> None: ...
 
 class Lines:
-    """What a ``LineReader`` found.
+    """The result of a ``LineReader``.
 
     Attributes
     ----------
     events, lines
-        T events, and which of the lines each was, shape (T,).
+        T events, and the line number of each, shape (T,).
     labels, kinds, weights
         Shape (T,); labels and kinds as in a ``LabelColumn``.
     kept
-        By place, the JSON of what is handed on of each event, ``null`` where there is nothing.
+        For each field that is passed through, the JSON of each event's value; ``null`` if it has none.
     rejected
-        Of each line that is no event its number, where in the text it begins and ends, and why.
+        Each rejected line: its number, its start and end in the text, and the reason.
     count, end
-        How many lines were read, and where in the text the next one begins.
+        The number of lines read, and the position of the next one in the text.
     unknown
-        The JSON of the label, if the next line has one that is not known; else None.
+        The JSON of the next line's label if it is unknown; else None.
     """
 
     events: Encoded
@@ -322,29 +325,29 @@ class Lines:
 class LineReader:
     """Reads lines of JSON, each ended by a newline.
 
-    ``roles`` says what names are that are no attributes: see ``events.roles``. ``learn`` says whether events
-    with a label are learned, ``unlabelled`` whether those without one are; with ``strict`` reading ends
-    behind the first line that is no event.
+    ``roles`` has the roles of names that are not attributes, see ``events.roles``. ``learn`` says whether
+    labelled events are learned, ``unlabelled`` whether unlabelled ones are. With ``strict``, reading stops
+    after the first invalid line.
     """
 
     def __init__(self, roles: dict[str, int], learn: bool, unlabelled: bool, strict: bool) -> None: ...
     def know(self, labels: list[Any] | float) -> None:
-        """Take the classes that are known, or the largest number of a regression."""
+        """Set the known classes, or the largest target of a regression."""
 
     def refuse(self, label: str, reason: str) -> None:
-        """Reject records with a label, in JSON, for a reason, until other labels are known."""
+        """Reject records with this label, as JSON, for this reason, until the labels are set again."""
 
     def read(self, encoder: Encoder, text: bytes, begin: int, most: int, given: bool | None = None) -> Lines:
-        """Read up to ``most`` events; if ``given`` says whether there is a label, any is taken."""
+        """Read up to ``most`` events; if ``given`` says whether they have a label, any label is accepted."""
 
 def parse(text: bytes) -> dict[str, Any]:
-    """An object of JSON, in which NaN is None; RecordError if it is none."""
+    """Parse a JSON object, in which NaN becomes None; RecordError if it is invalid."""
 
 def parse_value(text: bytes) -> Any:
-    """A value of JSON, as in an object; RecordError if it is none."""
+    """Parse a JSON value as in an object; RecordError if it is invalid."""
 
 def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
-    """Objects of JSON, a line each; see ``connectors.rows``."""
+    """JSON objects, one per line; see ``connectors.rows``."""
 
 def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None:
     """Add ``w v v'`` to a matrix, shape (k, k), for each row v of shape (n, k), one after another."""
@@ -356,39 +359,39 @@ def add_trees(
     outputs: NDArray[np.int32],
     nodes: tuple[NDArray[Any], ...],
 ) -> None:
-    """Add up trees for each row, NaN for what is missing; see ``refit.ensemble.Ensemble``.
+    """Add the predictions of trees for each row; see ``refit.ensemble.Ensemble``. Missing values are NaN.
 
-    ``nodes`` has the features, thresholds, whether what is missing goes left, both children, and the values.
+    ``nodes`` has the features, thresholds, whether missing values go left, both children, and the values.
     """
 
 class MissingWords:
-    """Which cells of a table say that there is no value.
+    """Recognises cells of a table that stand for a missing value.
 
-    An empty one does, and one that is one of ``words``, case and blanks around it aside.
+    These are empty cells and those in ``words``, ignoring case and surrounding blanks.
     """
 
     def __init__(self, words: Sequence[str]) -> None: ...
     def __contains__(self, cell: str) -> bool: ...
 
 class Columns:
-    """Columns of a table of text, each with its name and what it holds; None is left out.
+    """Columns of a table of text, each with its name and type; None for columns that are left out.
 
-    What one holds is ``"number"``, ``"boolean"`` (a cell that is none is a text), ``"text"`` or ``"unknown"``
-    (each cell speaks for itself).
+    The type is ``"number"``, ``"boolean"`` (cells that are not booleans are texts), ``"text"`` or
+    ``"unknown"`` (each cell is interpreted by itself).
     """
 
     def __init__(self, columns: Sequence[tuple[str, str] | None], missing: MissingWords) -> None: ...
     def objects(self, rows: list[list[str]]) -> list[str]:
-        """Rows as objects of JSON, without what is missing."""
+        """Rows as JSON objects, without missing values."""
 
 def number(cell: str) -> str | None:
-    """The finite number that a cell spells, as JSON; with a leading zero, as postal codes have it, none."""
+    """The finite number in a cell, as JSON; None with a leading zero, as in postal codes."""
 
 def boolean(cell: str) -> str | None:
-    """The boolean that a cell spells, as JSON."""
+    """The boolean in a cell, as JSON."""
 
 class Learner:
-    """A learner: blocks of encoded events in, scores out; see ``core.learner.Learner``."""
+    """A learner, which maps blocks of encoded events to scores; see ``core.learner.Learner``."""
 
     @property
     def classes(self) -> int: ...
@@ -396,7 +399,7 @@ class Learner:
     def steps(self) -> int: ...
     @property
     def hashed(self) -> bool:
-        """Whether names have to keep their places when models are merged."""
+        """Whether names have to keep their indices when models are merged."""
 
     def run(
         self,
@@ -412,18 +415,18 @@ class Learner:
     ) -> tuple[_Floats, _Floats]: ...
     def widen(self, classes: int) -> None: ...
     def copy(self) -> Learner:
-        """A learner that knows the same, and goes its own way."""
+        """An independent copy."""
 
     def restart(self, steps: int) -> None: ...
     def forget_last(self) -> None:
-        """What comes next does not follow the events learned last."""
+        """Forget the latest errors: the next event does not follow the last one."""
 
     def summary(self) -> dict[str, Any]: ...
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
 
 class Aggregator:
-    """Mixes the scores of experts, whoever they are: what ``Mixture`` does with those of its own."""
+    """Mixes the scores of arbitrary experts, as ``Mixture`` does with its own."""
 
     def __init__(self, experts: int, regression: bool = False, forget: float = 0.0) -> None: ...
     @property
@@ -448,7 +451,7 @@ class Aggregator:
     def restore(self, arrays: _Arrays) -> None: ...
 
 class Subspace:
-    """What completes events; see ``core.subspace.Completion``."""
+    """Completes events; see ``core.subspace.Completion``."""
 
     def __init__(
         self, shrink: float = 5.0, forget: float = 0.0, max_rank_dim: int = 64, rank: int = 16
@@ -459,12 +462,12 @@ class Subspace:
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
 
 class Asked:
-    """Events that wait for their label; see ``core.asked.Asked``."""
+    """Events that await their labels; see ``core.asked.Asked``."""
 
     def __init__(self) -> None: ...
     def tickets(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Tickets: ...
     def ticket_of(self, events: Block | Encoded, t: int) -> int:
-        """0 if event ``t`` was not asked about."""
+        """The ticket of event ``t``; 0 if it was not predicted before."""
 
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays) -> None: ...
@@ -504,7 +507,7 @@ def sgd(regression: bool, eta: float, half_life: float, table_bits: int) -> Lear
     """See ``core.sgd.Sgd``."""
 
 def logarithmic(learner: Learner) -> Learner:
-    """See ``core.sgd.Logarithmic``; the learner becomes a part of it."""
+    """See ``core.sgd.Logarithmic``, which takes ownership of the learner."""
 
 def factorisation_machine(
     regression: bool, eta: float, shrink: float, half_life: float, table_bits: int
@@ -547,25 +550,25 @@ def mixture(
     far: bool = False,
     recent: bool = True,
 ) -> Learner:
-    """See ``core.mixture.Mixture``; the experts handed over become parts of it."""
+    """See ``core.mixture.Mixture``, which takes ownership of the experts."""
 
 def use_threads(threads: int) -> None:
-    """Let experts of mixtures that are made from now on run on so many threads; the bits stay the same."""
+    """Run the experts of mixtures created from now on in this many threads; results do not depend on it."""
 
 def calibrated(expert: Learner, forget: float = 0.0) -> Learner:
-    """See ``core.mixture.Calibrated``; the expert becomes a part of it."""
+    """See ``core.mixture.Calibrated``, which takes ownership of the expert."""
 
 def transformed_target(learner: Learner, median: bool) -> Learner:
-    """See ``core.transformed_target.TransformedTarget``; the learner becomes a part of it."""
+    """See ``core.transformed_target.TransformedTarget``, which takes ownership of the learner."""
 
 def rated(learner: Learner, rates: int, regression: bool, scale: bool, longest: float) -> Learner:
-    """See ``core.learner.Rates``; the learner becomes a part of it."""
+    """See ``core.learner.Rates``, which takes ownership of the learner."""
 
 def is_prose(text: str) -> bool:
-    """Whether a text is prose, whose words count, rather than the name of something."""
+    """Whether a text is prose, which is split into words, rather than the name of something."""
 
 def losses(code: int, scores: _Floats, labels: _Floats) -> _Floats:
-    """Losses of single scores, NaN where the label is."""
+    """Losses of single scores; NaN where the label is NaN."""
 
 def multiclass_loss(code: int, scores: _Floats, label: int) -> float:
     """The loss of the scores of all classes."""
@@ -607,34 +610,34 @@ class PredictionSets:
     def restore(self, arrays: _Arrays) -> None: ...
 
 class Target:
-    """What is known of the targets of a regression, by which they are standardised."""
+    """Running statistics of the targets of a regression, by which they are standardised."""
 
     def __init__(self, scale: bool, longest: float, far: bool = False) -> None: ...
     def encode(self, targets: _Floats, weights: _Floats) -> tuple[_Floats, _Floats, _Floats]:
-        """Targets in standard units (NaN for none), and centre and spread before each of them."""
+        """Standardised targets (NaN for none), and the centre and spread before each of them."""
 
     def encode_one(self, target: float, weight: float) -> tuple[float, float, float]: ...
     def preview_one(self, target: float, weight: float) -> tuple[float, float, float]:
-        """What ``encode_one`` would give; it leaves no trace."""
+        """The result of ``encode_one``, without observing the target."""
 
     def repeat(self, target: float, times: int, weight: float) -> None:
-        """Take in a target that came so many times, with ``weight`` in all."""
+        """Observe a target that occurred ``times`` times, with a total weight of ``weight``."""
 
-    #: Whether what is known stays as it is, whatever comes; it is not part of a state.
+    #: Whether the statistics stay fixed. Not part of a state.
     frozen: bool
 
     def begin_survey(self) -> None:
-        """Only look at targets from here on, until ``end_survey``, as in ``Encoder``."""
+        """Only collect statistics of targets from now on, until ``end_survey``, as in ``Encoder``."""
 
     def end_survey(self) -> None: ...
     def survey(self) -> _Arrays: ...
     def restore_survey(self, arrays: _Arrays) -> None: ...
     def merge(self, parts: list[Target], learned: list[float] | None = None) -> list[tuple[float, float]]:
-        """Take in what parts have seen that went on from here.
+        """Merge the statistics of parts that continued from this one.
 
-        Where older targets fade, ``learned`` has to say how many each part has learned since. Returns for
-        this one and each part ``shift`` and ``stretch``: a standardised target of it was
-        ``shift + stretch * y``, where y is what it is from now on. ValueError if they cannot be merged.
+        If older targets fade, ``learned`` must have the number of targets that each part has learned since.
+        Returns ``shift`` and ``stretch`` for this one and each part: a standardised target of it was
+        ``shift + stretch * y``, where y is its new value. ValueError if they cannot be merged.
         """
 
     @property
@@ -642,14 +645,14 @@ class Target:
     def restore(self, row: _Floats) -> None: ...
 
 class Change:
-    """How what a model has learned goes over into a merged one.
+    """How to translate a model to the names and scales of a merged one.
 
     Attributes
     ----------
     attributes, coordinates
-        The index that each has from now on; ``2**32 - 1`` for none.
+        The new index of each; ``2**32 - 1`` for none.
     stretch, shift
-        By coordinate: values are ``shift + stretch * x``, where x is what they are from now on.
+        For each coordinate: old values are ``shift + stretch * x``, where x is the new value.
     """
 
     attributes: NDArray[np.uint32]
@@ -658,20 +661,20 @@ class Change:
     shift: NDArray[np.float64]
 
     def with_target(self, shift: float, stretch: float) -> Change:
-        """The same where a standardised target of the model is ``shift + stretch`` times what it will be."""
+        """The same change; old standardised targets are ``shift + stretch * y``, where y is the new one."""
 
 def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Change]:
-    """Have ``base`` take in the names and statistics of parts that went on from it.
+    """Merge into ``base`` the names and statistics of parts that continued from it.
 
-    Names that no part knows any more make room for new ones, unless the learner of one is ``hashed``.
-    Returns how each model, the base first, goes over into the merged one; ValueError if they cannot be.
+    Names that no part has any more make room for new ones, unless one of the learners is ``hashed``. Returns
+    the change of each model, the base first; ValueError if they cannot be merged.
     """
 
 def relabel(learner: Learner, places: list[int]) -> None:
-    """Let class ``c`` become ``places[c]``; ValueError if that cannot be."""
+    """Renumber class ``c`` to ``places[c]``; ValueError if that is impossible."""
 
 def complete_changes(base: Learner, parts: list[Learner], changes: list[Change]) -> list[Change]:
-    """Add to how models, the base first, go over what becomes of values that learners standardise themselves.
+    """Complete the changes of models, the base first, for values that the learners themselves standardise.
 
     Returns the changes for ``carry``; ValueError if the models cannot be merged.
     """
@@ -686,17 +689,17 @@ def explain(
 ) -> tuple[list[int], _Floats, _Floats, _Floats, _Floats]:
     """Predict event ``t`` and explain its scores; a mixture needs those of ``others`` and the event's ticket.
 
-    ``unit`` has the centre and spread of the scores of a regression; else it is (0, 1).
+    ``unit`` has the centre and spread of the scores of a regression; otherwise it is (0, 1).
 
-    Returns attributes, their parts of the scores, shape (A, C), and of shape (C,) the scores, the constants,
-    and the parts of these that come from calibrating.
+    Returns the attributes; their contributions to the scores, shape (A, C); and, of shape (C,), the scores,
+    their constant parts, and the calibration's share of these.
     """
 
 def conditional(learner: Learner, events: Block | Encoded, t: int) -> _Floats | None:
-    """Mean and variance of coordinates given event ``t``, shape (K, 2); None without a subspace."""
+    """Mean and variance of the coordinates given event ``t``, shape (K, 2); None without a subspace."""
 
 def carry(learner: Learner, change: Change) -> None:
-    """Have a learner go over to the names and scales of a merged model; ValueError if that cannot be."""
+    """Translate a learner to the names and scales of a merged model; ValueError if that is impossible."""
 
 def merge_learners(base: Learner, parts: list[Learner]) -> None:
-    """Have ``base`` take in what parts have learned since each was as it is; ValueError if that cannot be."""
+    """Merge into ``base`` what parts have learned since they were equal to it; ValueError if impossible."""

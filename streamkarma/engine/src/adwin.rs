@@ -1,13 +1,14 @@
-//! Whether the mean of a sequence has changed: ADWIN, with its exponential histogram.
+//! Detects changes of the mean of a sequence: ADWIN, with its exponential histogram.
 //!
-//! A window of the latest values is cut in two where the means of the two parts differ by more than chance would
-//! have it, and the older part is dropped. The values are kept as buckets, a few of each size, and each size twice
-//! the one before, so that a window of n values takes O(log n).
+//! A window over the latest values is cut in two where the means of the two parts differ by more than chance would
+//! explain, and the older part is dropped. The values are kept in buckets, a few of each size, with each size twice the
+//! previous one, so that a window of n values takes O(log n) memory.
 //!
-//! How far means differ by chance is found out from the values themselves, as these may come in bunches: see [`scatter`].
+//! How far means differ by chance is estimated from the values themselves, because these may come in bunches: see
+//! [`scatter`].
 //!
-//! [B] Bifet, Gavaldà: Learning from Time-Changing Data with Adaptive Windowing, SIAM International Conference on
-//! Data Mining 2007, sections 3 and 4.
+//! [B] Bifet, Gavaldà: Learning from Time-Changing Data with Adaptive Windowing, SIAM International Conference on Data
+//! Mining 2007, sections 3 and 4.
 
 mod scatter;
 pub mod state;
@@ -17,12 +18,12 @@ use std::collections::VecDeque;
 use self::scatter::Scatter;
 use crate::math::log;
 
-/// Buckets of one size before the two oldest of them become one: the M of [B].
+/// Maximum number of buckets of one size, before the two oldest are joined: the M of [B].
 const MOST_ALIKE: usize = 5;
-/// No part of a window is shorter when the two are compared.
+/// Minimum length of each part of a window when the two are compared.
 const SHORTEST: f64 = 5.0;
 
-/// What is known of some values that came one after another.
+/// Summary of a run of consecutive values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     count: f64,
@@ -36,7 +37,7 @@ impl Bucket {
         if self.count > 0.0 { self.sum / self.count } else { 0.0 }
     }
 
-    /// Both together (Chan et al.).
+    /// Both combined (Chan et al.).
     fn joined(self, other: Self) -> Self {
         let gap = self.mean() - other.mean();
         let count = self.count + other.count;
@@ -50,48 +51,48 @@ impl Bucket {
 pub struct Drift {
     /// The mean of the values that were dropped.
     pub before: f64,
-    /// The mean of those that are left.
+    /// The mean of the remaining values.
     pub after: f64,
-    /// How many are left.
+    /// The number of remaining values.
     pub length: u64,
 }
 
-/// A window over values between 0 and 1 that is as long as their mean stays the same.
+/// A window over values between 0 and 1, which reaches back as far as their mean is constant.
 #[derive(Clone, Debug)]
 pub struct Adwin {
     delta: f64,
-    /// The oldest first.
+    /// Oldest first.
     buckets: VecDeque<Bucket>,
     all: Bucket,
     scatter: Scatter,
 }
 
 impl Adwin {
-    /// One that has seen nothing, and takes chance for a change at most with probability `delta` at a time.
+    /// An empty window; the probability of mistaking chance for a change is at most `delta` per test.
     pub fn new(delta: f64) -> Self {
         Self { delta, buckets: VecDeque::new(), all: Bucket::default(), scatter: Scatter::default() }
     }
 
-    /// How many values the window holds.
+    /// The number of values in the window.
     pub fn len(&self) -> u64 {
         self.all.count as u64
     }
 
-    /// Whether it holds none.
+    /// Whether the window is empty.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
 
-    /// The mean of the values in the window; 0 of none.
+    /// The mean of the values in the window; 0 if there are none.
     pub fn mean(&self) -> f64 {
         self.all.mean()
     }
 
-    /// Take in some values between 0 and 1 that came together: how many, their sum and the sum of their squares.
-    /// Returns whether the mean has changed.
+    /// Add a batch of values between 0 and 1: their number, their sum and the sum of their squares. Returns the change
+    /// of the mean, if there was one.
     ///
-    /// [B] takes one at a time, and drops them one by one as long as the window can be cut. Here the window is
-    /// cut where the means differ most beyond chance, so that what is left is of the new kind alone.
+    /// [B] adds values one at a time, and drops them one by one for as long as the window can be cut. Here the window
+    /// is cut where the means differ most relative to chance, so that only values from after the change remain.
     pub fn update(&mut self, count: u64, sum: f64, sum_of_squares: f64) -> Option<Drift> {
         if count == 0 {
             return None;
@@ -108,14 +109,14 @@ impl Adwin {
         Some(Drift { before: dropped.mean(), after: self.mean(), length: self.len() })
     }
 
-    /// Join the two oldest buckets of a size wherever there are too many of it.
+    /// Join the two oldest buckets of each size of which there are too many.
     fn compress(&mut self) {
         let mut end = self.buckets.len();
         while end > 0 {
             let size = self.buckets[end - 1].count;
             let begin = self.buckets.partition_point(|bucket| bucket.count > size);
             if end - begin <= MOST_ALIKE {
-                return; // nothing older has become more
+                return; // no older size has gained a bucket
             }
             if let Some(second) = self.buckets.remove(begin + 1) {
                 self.buckets[begin] = self.buckets[begin].joined(second);
@@ -124,12 +125,13 @@ impl Adwin {
         }
     }
 
-    /// Before which bucket the means of the two parts differ most beyond what chance makes of it, if they do.
+    /// The bucket before which the means of the two parts differ most relative to chance; None if no difference exceeds
+    /// chance.
     fn cut(&self) -> Option<usize> {
         let Bucket { count, sum, squares } = self.all;
         let (variance, confidence) = (squares / count, log(2.0 * log(count.max(2.0)) / self.delta));
         if variance <= 0.0 {
-            return None; // all are equal
+            return None; // all values are equal
         }
         let least = 2.0 * count * variance * confidence;
         let (mut old, mut best) = (Bucket::default(), None);
@@ -140,12 +142,12 @@ impl Adwin {
             if old.count < SHORTEST || new.count < SHORTEST {
                 continue;
             }
-            // Most places are ruled out by the first term of what chance makes, which takes no division.
+            // The first term of the chance bound rules out most positions, and needs no division.
             let apart = old.sum * new.count - new.sum * old.count;
             if apart * apart <= least * (old.count * new.count) {
                 continue;
             }
-            // As if there were so many times fewer values, but independent ones.
+            // As if there were this many times fewer values, but independent ones.
             let alike = self.scatter.variance(variance, old.count.min(new.count)) / variance;
             let inverse = alike * (1.0 / old.count + 1.0 / new.count);
             let chance = (2.0 * inverse * variance * confidence).sqrt() + 2.0 / 3.0 * inverse * confidence;
@@ -218,7 +220,7 @@ mod tests {
             let mut adwin = Adwin::new(0.002);
             let mut bunches = noise(seed).map(|u| f64::from(u < 0.2));
             let mut teach = |wrong: f64| (0..30).filter(|_| adwin.update(1, wrong, wrong).is_some()).count();
-            // Until it is known that there are bunches, they may look like changes.
+            // Until the bunches have been detected, they may look like changes.
             bunches.by_ref().take(100).for_each(|wrong| _ = teach(wrong));
             bunches.by_ref().take(900).for_each(|wrong| alarms += teach(wrong));
             let change = noise(seed + 100).take(60).map(|u| f64::from(u < 0.9));

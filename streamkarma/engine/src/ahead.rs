@@ -1,31 +1,31 @@
-//! Whose events the lines to come are.
+//! Looks ahead for the entities in the lines to come.
 //!
-//! The names of many entities are found before their lines are read, so that what is known of all of them is
-//! fetched at once. Nothing depends on what is found: what only looks like a name costs some time, and so
-//! does a name that is written in an unusual way.
+//! The names of many entities are found before their lines are read, so that their data is fetched from memory at once.
+//! Results do not depend on what is found: text that only looks like a name costs some time, and so does a name that is
+//! written in an unusual way.
 
 use crate::encoder::Encoder;
 
-/// Bytes that are looked through at once, and most names that are found in them.
+/// Number of bytes searched at a time, and maximum number of names found in them.
 const BYTES: usize = 1 << 13;
 const MOST: usize = 64;
 
-/// How far names were looked for in a text.
+/// How far a text has been searched for names.
 pub struct Ahead {
-    /// What the name of an entity stands behind, in its quotes.
+    /// The quoted key that precedes the name of an entity.
     key: Vec<u8>,
     end: usize,
 }
 
 impl Ahead {
-    /// Of the entities that an encoder follows, if it does.
+    /// For the entities that an encoder follows, if it follows any.
     pub fn new(encoder: &Encoder) -> Option<Self> {
         let rules = &encoder.following()?.rules;
         Some(Self { key: [b"\"", &*rules.entity, b"\""].concat(), end: 0 })
     }
 
-    /// Have what is known of the next entities fetched, from the line on that begins at a place, unless that
-    /// was done before.
+    /// Fetch the data of the next entities, starting from the line that begins at `line`, unless that has been done
+    /// already.
     pub fn reach(&mut self, encoder: &Encoder, text: &[u8], line: usize) {
         let entities = encoder.following().map(|following| &following.entities);
         let Some(entities) = entities.filter(|entities| line >= self.end && entities.are_many()) else {
@@ -40,7 +40,7 @@ impl Ahead {
     }
 }
 
-/// The name that stands behind its key.
+/// The name that follows its key.
 fn name_in(text: &[u8]) -> Option<&[u8]> {
     let value = text.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     match value.strip_prefix(b"\"") {

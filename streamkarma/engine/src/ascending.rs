@@ -1,9 +1,9 @@
-//! Small numbers in ascending order, without comparing them.
+//! Small numbers in ascending order, without comparisons.
 //!
-//! An event has its attributes in whatever order its producer wrote them, and about half of all comparisons
-//! of a sort cannot be foreseen by the processor. A bit for each number can be read off in order.
+//! The attributes of an event come in whatever order its producer wrote them, and the processor mispredicts about half
+//! of all comparisons of a sort. With one bit set for each number, they can be read off in order.
 
-/// What it takes to put numbers in order, time and again.
+/// Reusable buffers for putting numbers in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ascending {
     bits: Vec<u64>,
@@ -11,7 +11,7 @@ pub struct Ascending {
 }
 
 impl Ascending {
-    /// Hand out the places of numbers, all different and below `most`, in ascending order of the numbers.
+    /// Call `each` with the positions of numbers, all different and below `most`, in ascending order of the numbers.
     pub fn places(
         &mut self,
         numbers: impl Iterator<Item = (u32, usize)>,

@@ -1,28 +1,28 @@
-//! Which events were asked about and wait for their label, known by what is in them.
+//! Events that were predicted and await their label, identified by their content.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::block::{Block, Event};
 use crate::state::{Refused, State, ensure};
 
-/// Most events that are remembered; past it the oldest counts as never asked about.
+/// Maximum number of events that are remembered; beyond it the oldest counts as never predicted.
 pub const MOST: usize = 10_000;
-/// Coordinates from here on are names that are not stored: they stand for no place.
+/// Coordinates from this one on are names that are not stored: they have no index.
 pub const PASSING: u32 = 1 << 30;
-/// The key of an event of which no name is known: it could be any, and is not remembered.
+/// The key of an event without a known name: it could be any event, and is not remembered.
 pub const NOTHING: u64 = 0;
 
-/// Events that were asked about and wait for their label, known by what is in them.
+/// Events that were predicted and await their label, identified by their content.
 ///
 /// Events are seen as they are before encoding: items in any order, NaN for a missing value.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The keys, each with its number in the order in which they came.
+    /// The keys, numbered in order of arrival.
     numbers: HashMap<u64, u64>,
     keys: BTreeMap<u64, u64>,
     last: u64,
     most: usize,
-    /// Items of an event in hand: coordinate and bits of the value.
+    /// Items of the current event: coordinate and bits of the value.
     items: Vec<(u32, u64)>,
 }
 
@@ -33,11 +33,11 @@ impl Default for Asked {
 }
 
 impl Asked {
-    /// Take note of the events of a block, and give them tickets: see [`Lesson`](crate::learner::Lesson).
+    /// Record the events of a block, and assign them tickets: see [`Lesson`](crate::learner::Lesson).
     ///
-    /// `learned` tells whether an event has its label and is learned, `asked` whether it has none yet; what
-    /// has one and weight 0 is neither. An event that is asked about and the same event when it is learned
-    /// receive the same of `tickets`; 0 is for all others.
+    /// `learned` tells whether an event has its label and is learned, `asked` whether it has none yet; an event with a
+    /// label and weight 0 is neither. An event that is predicted and the same event when it is learned get the same one
+    /// of `tickets`; all others get 0.
     pub fn tickets(&mut self, raw: &Block, learned: &[bool], asked: &[bool], tickets: &mut [u64]) {
         for (t, ticket) in tickets.iter_mut().enumerate() {
             *ticket = if learned[t] {
@@ -50,7 +50,7 @@ impl Asked {
         }
     }
 
-    /// The ticket of an event that was asked about; 0 for others.
+    /// The ticket of an event that awaits its label; 0 for others.
     pub fn ticket_of(&self, event: Event) -> u64 {
         let key = key(event);
         if self.numbers.contains_key(&key) { key } else { NOTHING }
@@ -72,7 +72,7 @@ impl Asked {
 
     fn learn(&mut self, event: Event) -> u64 {
         if self.numbers.is_empty() {
-            // The usual stream, in which labels are there at once.
+            // The usual stream, in which labels arrive with their events.
             return 0;
         }
         let whole = Some(key(event)).filter(|key| self.numbers.contains_key(key));
@@ -83,14 +83,13 @@ impl Asked {
         found
     }
 
-    /// The key under which an event was asked about while the last of its names, or the last two and so on,
-    /// were unknown.
+    /// The key under which an event was recorded when its last name, or its last two and so on, were still unknown.
     fn partial_key(&mut self, event: Event) -> Option<u64> {
         let items = event.coordinates.iter().zip(event.values);
         self.items.clear();
         self.items
             .extend(items.filter(|item| says(*item.0, *item.1)).map(|(at, value)| (*at, value.to_bits())));
-        // Names are numbered as they are learned.
+        // Names are numbered in the order in which they are learned.
         self.items.sort_unstable_by_key(|&(coordinate, _)| std::cmp::Reverse(coordinate));
         let mut key = self.items.iter().fold(0, |key: u64, &(at, bits)| key.wrapping_add(item_key(at, bits)));
         let (_, all_but_one) = self.items.split_last()?;
@@ -103,18 +102,18 @@ impl Asked {
         None
     }
 
-    /// What is known.
+    /// The keys of all remembered events.
     pub fn state(&self) -> State {
         let mut state = State::default();
         state.put_u64s("asked", self.keys.values().copied().collect(), &[self.keys.len()]);
         state
     }
 
-    /// Take over a state; other arrays in it are not looked at.
+    /// Load a state; other arrays in it are ignored.
     ///
     /// # Errors
     ///
-    /// If its parts make no sense. What is known is then as it was.
+    /// If its parts make no sense. The remembered events are then unchanged.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
         let wrong = "the events that wait for their labels contradict each other";
         let (keys, shape) = state.u64s("asked").map_err(|_| wrong)?;
@@ -127,7 +126,7 @@ impl Asked {
     }
 }
 
-/// A number for an event, the same whatever the order of its items; [`NOTHING`] if no name is known.
+/// A hash of an event that does not depend on the order of its items; [`NOTHING`] if no name is known.
 pub fn key(event: Event) -> u64 {
     let (mut key, mut known) = (0_u64, false);
     for (&coordinate, &value) in event.coordinates.iter().zip(event.values) {
@@ -139,12 +138,13 @@ pub fn key(event: Event) -> u64 {
     if known { key } else { NOTHING }
 }
 
-/// Whether an item tells one event from another: it is not missing, and not the constant.
+/// Whether an item helps to identify an event: it is neither missing nor the constant.
 fn says(coordinate: u32, value: f64) -> bool {
     coordinate > 0 && !value.is_nan()
 }
 
-/// An item's part of the key; items of unknown names, whose values are not kept, are all alike.
+/// The contribution of an item to the key; all items of unknown names contribute the same, as their values are not
+/// kept.
 fn item_key(coordinate: u32, bits: u64) -> u64 {
     if coordinate >= PASSING {
         scramble(PASSING.into())
@@ -153,7 +153,7 @@ fn item_key(coordinate: u32, bits: u64) -> u64 {
     }
 }
 
-/// The finaliser of splitmix64: nearby numbers end up far apart.
+/// The finaliser of splitmix64: maps nearby numbers far apart.
 fn scramble(number: u64) -> u64 {
     let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -165,7 +165,7 @@ fn scramble(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The ticket of one event, learned or asked about.
+    /// The ticket of one event, learned or predicted.
     fn told(model: &mut Asked, items: &[(u32, f64)], learned: bool) -> u64 {
         let (coordinates, values): (Vec<u32>, Vec<f64>) = items.iter().copied().unzip();
         let starts = [0, values.len()];
@@ -208,7 +208,7 @@ mod tests {
         let first = told(&mut model, &[(1, 2.0), (PASSING, 7.0), (PASSING + 1, 8.0), (5, f64::NAN)], false);
         told(&mut model, &event(3), false);
         assert_eq!(told(&mut model, &[(7, 8.0), (1, 2.0), (6, 7.0)], true), first);
-        // Of no known name.
+        // Without a known name.
         assert_eq!(told(&mut model, &[(PASSING, 1.0)], false), 0);
         assert_eq!(told(&mut model, &[], true), 0);
         assert_eq!(model.state().u64s("asked").unwrap().0.len(), 1);

@@ -1,39 +1,39 @@
-//! Encoded events, one after another.
+//! Encoded events, stored one after another.
 
 use crate::vocabulary::PASSING;
 
-/// One event: what it observes, attributes ascending, values finite.
+/// One event: its observed items, with attributes ascending and values finite.
 ///
-/// An attribute with several values at once, such as a set of tags, has as many items, side by side.
+/// An attribute with several values at once, such as a set of tags, has that many items, side by side.
 ///
-/// Attribute 0 and coordinate 0 are the constant. An attribute or a coordinate that a learner has not
-/// learned yet may be anything below 2^31: it is observed, and counts as such in the kernel, but the
-/// learner knows nothing of it.
+/// Attribute 0 and coordinate 0 are the constant. Attributes and coordinates that a learner has not learned yet may
+/// have any index below 2^31: they are observed, and count as such in the kernel, but the learner has learned nothing
+/// about them.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// What is observed: the attribute of each item.
+    /// The attribute of each item.
     pub attributes: &'a [u32],
-    /// Where each value sits.
+    /// The coordinate of each item.
     pub coordinates: &'a [u32],
     /// The values, as many as coordinates.
     pub values: &'a [f64],
-    /// The values as they came, before they were standardised: for learners that compare events over a long time, in
-    /// which the running scale moves.
+    /// The raw values, before they were standardised: for learners that compare events over a long time, during which
+    /// the running scale moves.
     pub raw: &'a [f64],
 }
 
 impl<'a> Event<'a> {
-    /// One whose values are as they came.
+    /// An event whose values are raw.
     pub fn of(attributes: &'a [u32], coordinates: &'a [u32], values: &'a [f64]) -> Self {
         Self { attributes, coordinates, values, raw: values }
     }
 
-    /// How many items it has.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// The attributes, each once; `room` is for them where the items will not do.
+    /// The attributes, each once; `room` is a buffer for them, used if the items repeat one.
     pub fn observed<'r>(&'r self, room: &'r mut Vec<u32>) -> &'r [u32] {
         if self.attributes.is_sorted_by(|one, other| one < other) {
             return self.attributes;
@@ -44,7 +44,7 @@ impl<'a> Event<'a> {
         room
     }
 
-    /// Whether all it has is known to the encoder, as it is of events that were encoded to be learned.
+    /// Whether all its coordinates are known to the encoder, as is true of events that were encoded to be learned.
     pub fn is_known(&self) -> bool {
         self.coordinates.iter().all(|&coordinate| coordinate < PASSING)
     }
@@ -55,30 +55,30 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Attributes and coordinates that were given up before an event, to be used again for others.
+/// Attributes and coordinates that were evicted before an event; their indices are used again for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gone {
     /// Where the items of that event begin.
     pub before: usize,
     /// Attributes, ascending.
     pub attributes: Vec<u32>,
-    /// Coordinates, ascending, those of the attributes among them.
+    /// Coordinates, ascending, including those of the attributes.
     pub coordinates: Vec<u32>,
 }
 
-/// How many indices there are up to the highest of some.
+/// The number of indices up to the highest of these.
 pub fn room_for(indices: &[u32]) -> usize {
-    // Beginning with 0, since a fold over options takes several times as long.
+    // The fold starts from 0, since one over options takes several times as long.
     let highest = indices.iter().fold(0, |highest, &each| highest.max(each));
     if indices.is_empty() { 0 } else { highest as usize + 1 }
 }
 
-/// Of ascending indices those below a count.
+/// Those of ascending indices that are below a count.
 pub fn below(indices: &[u32], count: usize) -> &[u32] {
     &indices[..indices.partition_point(|&each| (each as usize) < count)]
 }
 
-/// Events one after another: event `t` has the items from `starts[t]` to `starts[t + 1]`.
+/// Consecutive events: event `t` has the items from `starts[t]` to `starts[t + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     /// Ascending, one more than there are events; the first need not be 0.
@@ -91,28 +91,28 @@ pub struct Block<'a> {
     pub values: &'a [f64],
     /// See [`Event`].
     pub raw: &'a [f64],
-    /// What was given up on the way, in the order of the events.
+    /// What was evicted along the way, in the order of the events.
     pub gone: &'a [Gone],
 }
 
 impl<'a> Block<'a> {
-    /// One event alone; `starts` are 0 and how many items it has.
+    /// A single event; `starts` are 0 and its number of items.
     pub fn of(event: &Event<'a>, starts: &'a [usize; 2]) -> Self {
         let Event { attributes, coordinates, values, raw } = *event;
         Self { starts, attributes, coordinates, values, raw, gone: &[] }
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there is no event.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Some events in a row.
+    /// A range of consecutive events.
     pub fn part(&self, begin: usize, events: usize) -> Self {
         let starts = &self.starts[begin..=begin + events];
         let first = |start: usize| self.gone.partition_point(|gone| gone.before < start);
@@ -120,7 +120,7 @@ impl<'a> Block<'a> {
         Self { starts, gone, ..*self }
     }
 
-    /// What was given up before event `t`.
+    /// What was evicted before event `t`.
     pub fn gone_before(&self, t: usize) -> Option<&'a Gone> {
         if self.gone.is_empty() {
             return None;

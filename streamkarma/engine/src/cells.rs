@@ -1,11 +1,11 @@
-//! The cells of a table of text, and the JSON that says the same.
+//! The cells of a table of text, converted to JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::spelled::is_plain_number;
 
-/// The finite number that a cell spells, as JSON: digit by digit as it stands there.
+/// The finite number that a cell spells, as JSON: its digits are kept as they are.
 ///
 /// ```
 /// use _engine::cells::number;
@@ -20,7 +20,7 @@ pub fn number(cell: &str) -> Option<Cow<'_, str>> {
     }
     let text = text.strip_prefix('+').unwrap_or(text);
     let unsigned = text.strip_prefix('-').unwrap_or(text);
-    // JSON wants a digit on either side of the point.
+    // JSON requires a digit on either side of the point.
     let Some((whole, part)) = unsigned.split_once('.') else { return Some(text.into()) };
     let digits_follow = part.starts_with(|first: char| first.is_ascii_digit());
     if !whole.is_empty() && digits_follow {
@@ -43,8 +43,8 @@ pub fn boolean(cell: &str) -> Option<&'static str> {
     ["true", "false"].into_iter().find(|word| word.eq_ignore_ascii_case(cell))
 }
 
-/// Which cells say that there is no value: empty ones, and those that are one of some words, however they are
-/// written and with any blanks around them.
+/// Which cells stand for a missing value: empty ones, and those that hold one of some words, in any case and with any
+/// surrounding blanks.
 ///
 /// ```
 /// let missing = _engine::cells::MissingWords::new(["N/A", "Ø"]);
@@ -54,11 +54,11 @@ pub fn boolean(cell: &str) -> Option<&'static str> {
 pub struct MissingWords {
     /// In lower case.
     words: HashSet<String>,
-    /// The most bytes that a cell of such a word has, in whatever case; longer ones are not looked up.
+    /// Maximum number of bytes of a cell with such a word, in any case; longer cells are not looked up.
     longest: usize,
 }
 
-/// A letter in another case has at most three times as many bytes.
+/// A letter has at most three times as many bytes in another case.
 const CASE: usize = 3;
 
 impl MissingWords {
@@ -69,40 +69,40 @@ impl MissingWords {
         Self { words, longest }
     }
 
-    /// Whether the cell says that there is no value.
+    /// Whether the cell stands for a missing value.
     pub fn contains(&self, cell: &str) -> bool {
         let cell = cell.trim();
         cell.is_empty() || cell.len() <= self.longest && self.words.contains(&cell.to_lowercase())
     }
 }
 
-/// What a column of cells holds.
+/// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Numbers; what spells none is a text.
+    /// Numbers; a cell that spells none is a text.
     Number,
-    /// `true` and `false`, in any case; all else is a text.
+    /// `true` and `false`, in any case; any other cell is a text.
     Boolean,
-    /// Texts, even where they spell something else.
+    /// Texts, even if they spell something else.
     Text,
-    /// Nothing was observed in it yet, so that each cell speaks for itself.
+    /// Nothing has been observed in the column yet, so each cell is typed by itself.
     Unknown,
 }
 
 /// A column of a table.
 pub struct Column {
-    /// The comma before a member of an object, its name, and the colon.
+    /// What precedes a value in an object: the comma, the name of the member, and the colon.
     begin: String,
     kind: Kind,
 }
 
 impl Column {
-    /// The column of this name, which holds this.
+    /// The column of this name and kind.
     pub fn new(name: &str, kind: Kind) -> Self {
         Self { begin: format!(",{}:", serde_json::Value::from(name)), kind }
     }
 
-    /// Write a cell behind the members of an object, with a comma before it; nothing if it is missing.
+    /// Append a cell to the members of an object, preceded by a comma; nothing if it is missing.
     pub fn write(&self, cell: &str, missing: &MissingWords, object: &mut String) {
         if missing.contains(cell) {
             return;

@@ -1,26 +1,26 @@
-//! Equations with a symmetric positive definite matrix.
+//! Linear equations with a symmetric positive definite matrix.
 
 use crate::math::{dot, log};
 
-/// No pivot is smaller.
+/// Lower bound of a pivot.
 const LEAST_PIVOT: f64 = 1e-12;
 
-/// A matrix as U' U, U upper triangular.
+/// The factorisation U' U of a matrix, with U upper triangular.
 ///
-/// The pivots of a matrix that is not quite definite are held above 0.
+/// If the matrix is not quite definite, its pivots are kept above 0.
 #[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     size: usize,
     entries: Vec<f64>,
-    /// One over the diagonal of U.
+    /// Reciprocals of the diagonal of U.
     inverse: Vec<f64>,
-    /// Rows of the inverse of U', and of the matrix.
+    /// Rows of the inverse of U', and of the inverse of the matrix.
     inverse_rows: Vec<f64>,
     inverse_matrix: Vec<f64>,
 }
 
 impl Cholesky {
-    /// Room for a matrix: its rows, of which what is from the diagonal on is to be filled in.
+    /// The rows of a matrix, whose entries from the diagonal on are to be filled in.
     pub fn rows(&mut self, size: usize) -> std::slice::ChunksExactMut<'_, f64> {
         self.size = size;
         if self.entries.len() < size * size {
@@ -30,9 +30,9 @@ impl Cholesky {
         self.entries[..size * size].chunks_exact_mut(size.max(1))
     }
 
-    /// From the matrix that was filled in to its factor.
+    /// Factorise the matrix that was filled in.
     ///
-    /// Row by row, each taken from all that follow: these do not wait for one another.
+    /// Each row in turn is subtracted from all later ones: these updates do not depend on one another.
     pub fn factorise(&mut self) {
         let size = self.size;
         for i in 0..size {
@@ -47,7 +47,7 @@ impl Cholesky {
         }
     }
 
-    /// x becomes the solution y of U' U y = x.
+    /// Replace x with the solution y of U' U y = x.
     pub fn solve(&self, x: &mut [f64]) {
         let x = &mut x[..self.size];
         let rows = self.entries.chunks_exact(self.size.max(1)).zip(&self.inverse).take(self.size);
@@ -66,17 +66,17 @@ impl Cholesky {
         -self.inverse[..self.size].iter().map(|&inverse| log(inverse)).sum::<f64>()
     }
 
-    /// The rows of the inverse of U', each up to its diagonal; to be found by [`Self::invert`].
+    /// The rows of the inverse of U', each up to its diagonal; computed by [`Self::invert`].
     pub fn inverse_rows(&self) -> impl Iterator<Item = &[f64]> {
         self.inverse_rows.chunks_exact(self.size.max(1)).enumerate().map(|(i, row)| &row[..=i])
     }
 
-    /// The inverse of the matrix, row by row; to be found by [`Self::invert`].
+    /// The inverse of the matrix, row by row; computed by [`Self::invert`].
     pub fn inverse_matrix(&self) -> &[f64] {
         &self.inverse_matrix
     }
 
-    /// Find the inverse of the matrix, for [`Self::add_solution`].
+    /// Compute the inverse of the matrix, for [`Self::add_solution`].
     pub fn invert(&mut self) {
         let size = self.size;
         self.inverse_rows.clear();
@@ -93,7 +93,7 @@ impl Cholesky {
         self.inverse_matrix.clear();
         self.inverse_matrix.resize(size * size, 0.0);
         for (first, quad) in self.inverse_rows.chunks(4 * size.max(1)).enumerate() {
-            // Beyond, these rows are 0.
+            // Beyond this column these rows are 0.
             let end = (4 * first + 4).min(size);
             for (i, entries) in self.inverse_matrix.chunks_exact_mut(size).take(end).enumerate() {
                 let mut column = [0.0; 4];
@@ -103,13 +103,13 @@ impl Cholesky {
         }
     }
 
-    /// Add the solution y of U' U y = x, by the inverse.
+    /// Add the solution y of U' U y = x to `result`, using the inverse.
     pub fn add_solution(&self, x: &[f64], result: &mut [f64]) {
         add_rows(result, x, &self.inverse_matrix, self.size);
     }
 }
 
-/// Add rows of a width, each with its factor, to as many columns as `target` has; four rows in a pass.
+/// Add rows of this width, each times its factor, to as many columns as `target` has; four rows per pass.
 fn add_rows(target: &mut [f64], factors: &[f64], rows: &[f64], width: usize) {
     let (quads, rest) = factors.as_chunks::<4>();
     let mut rows = rows.chunks_exact(width.max(1));
@@ -125,7 +125,7 @@ fn add_rows(target: &mut [f64], factors: &[f64], rows: &[f64], width: usize) {
     }
 }
 
-/// Add four rows, each with its factor, in one pass.
+/// Add four rows, each times its factor, in one pass.
 pub fn add_four(target: &mut [f64], factors: [f64; 4], rows: [&[f64]; 4]) {
     let [row0, row1, row2, row3] = rows.map(|row| &row[..target.len()]);
     let [x0, x1, x2, x3] = factors;

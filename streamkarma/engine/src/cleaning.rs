@@ -1,46 +1,46 @@
-//! Values that are no measurements: words that stand for nothing, sentinels, and what lies far out.
+//! Values that are not measurements: words for missing values, sentinels, and extreme outliers.
 //!
-//! A *sentinel* is a number that stands for "no reading", such as -9999. Some are given; others are found,
-//! since they come back exactly and lie far from all other values: [`VOTES`] more often than other values
-//! beyond [`OUT`] deviations. (Counted by majority vote among these, after Boyer and Moore.) From then on
-//! the number counts as missing, and the event has a mark instead: attribute `NAME.sentinel`, a category.
-//! Where most events share one value, such as the year, a sentinel has to lie far from the others as well.
+//! A *sentinel* is a number that stands for "no reading", such as -9999. Some are given; others are detected, because
+//! they recur exactly and lie far from all other values: [`VOTES`] more often than other values beyond [`OUT`]
+//! deviations. (These are counted by majority vote, after Boyer and Moore.) From then on the number counts as missing,
+//! and the event gets a mark instead: attribute `NAME.sentinel`, a category. Where most events share one value, such as
+//! the year, a sentinel must lie far from the others as well.
 //!
-//! What lies [`FAR`](crate::scale::FAR) out and does not come back has no say in its attribute, but is
-//! marked as well, since a true extreme may tell something: attribute `NAME.far_high` or `NAME.far_low`.
+//! A value that lies [`FAR`](crate::scale::FAR) out and does not recur does not count for its attribute, but is marked
+//! as well, since a true extreme may be informative: attribute `NAME.far_high` or `NAME.far_low`.
 //!
-//! Marks are attributes of their own, observed only where they hold. As categories of the attribute they
-//! would say that it was observed: on a low-rank stream with 5 % of -9999 the mixture erred .028, with the
-//! marks apart .0105, and with those values left out .0096.
+//! Marks are attributes of their own, observed only where they hold. As categories of the attribute they would make it
+//! count as observed: on a low-rank stream with 5 % of -9999 the error of the mixture was .028 that way, .0105 with
+//! separate marks, and .0096 with those values left out.
 
 use std::collections::HashMap;
 
 use crate::kinds::Kind;
 
-/// A value this many deviations out may be a sentinel.
+/// A value beyond this many deviations may be a sentinel.
 pub const OUT: f64 = 10.0;
-/// So many more times than other values out there a sentinel comes before it is taken for one.
+/// How many more times than other values that far out a value must occur to be taken for a sentinel.
 pub const VOTES: f64 = 5.0;
-/// A scale that has seen fewer values than so many for each vote was misled by the sentinel.
+/// A scale that has seen fewer than this many values per vote was misled by the sentinel.
 pub const FEW: f64 = 100.0;
-/// So many sentinels an attribute can have.
+/// Maximum number of sentinels of an attribute.
 pub const MOST: usize = 4;
 
-/// What an encoder takes for no measurement.
+/// Rules for values that an encoder does not take for measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
-    /// Texts that stand for nothing, in lower case.
+    /// Texts that stand for a missing value, in lower case.
     pub words: Vec<Vec<u8>>,
-    /// Numbers that stand for nothing, by attribute.
+    /// Numbers that stand for a missing value, by attribute.
     pub sentinels: HashMap<Vec<u8>, Vec<f64>>,
-    /// Whether to find more of these.
+    /// Whether to detect further sentinels.
     pub finds: bool,
-    /// What attributes were told to be.
+    /// The kinds that were given for attributes.
     pub kinds: HashMap<Vec<u8>, Kind>,
 }
 
 impl Default for Rules {
-    /// The usual words, and sentinels that are found.
+    /// The usual words, and detection of sentinels.
     fn default() -> Self {
         let words = ["", "na", "n/a", "null", "none", "nan", "?", "-"].map(|word| word.into());
         Self { words: words.into(), sentinels: HashMap::new(), finds: true, kinds: HashMap::new() }
@@ -48,59 +48,59 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// What an attribute was told to be.
+    /// The kind that was given for an attribute.
     pub fn kind_of(&self, name: &[u8]) -> Option<Kind> {
         if self.kinds.is_empty() { None } else { self.kinds.get(name).copied() }
     }
 
-    /// Whether a text stands for nothing; case and blanks around it do not matter.
+    /// Whether a text stands for a missing value; case and surrounding blanks are ignored.
     pub fn is_nothing(&self, text: &[u8]) -> bool {
         let text = text.trim_ascii();
         self.words.iter().any(|word| word.eq_ignore_ascii_case(text))
     }
 
-    /// Whether a number is a sentinel that was given.
+    /// Whether a number was given as a sentinel.
     pub fn is_given(&self, name: &[u8], value: f64) -> bool {
         !self.sentinels.is_empty() && self.sentinels.get(name).is_some_and(|given| given.contains(&value))
     }
 }
 
-/// What is known of a coordinate's sentinels.
+/// The sentinels of a coordinate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sentinels {
-    /// The value among those out there that may be one, and its lead in votes.
+    /// The outlying value that may be a sentinel, and its lead in votes.
     candidate: f64,
     lead: f64,
-    /// Those that were found; `count` of them.
+    /// The sentinels, `count` of them.
     found: [f64; MOST],
     count: usize,
 }
 
-/// What a value out there turns out to be.
+/// The verdict on an outlying value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A sentinel, just found.
+    /// A sentinel, just detected.
     Found,
-    /// Perhaps one: it came before, or is the first out there.
+    /// Possibly a sentinel: it has occurred before, or is the first value that far out.
     Suspect,
-    /// None.
+    /// Not a sentinel.
     Other,
 }
 
 impl Sentinels {
-    /// Those that were given, as if they had been found.
+    /// Given sentinels, treated like detected ones.
     pub fn given(values: &[f64]) -> Self {
         let mut sentinels = Self::default();
         values.iter().all(|&value| sentinels.add(value));
         sentinels
     }
 
-    /// Whether a value is one.
+    /// Whether a value is a sentinel.
     pub fn contain(&self, value: f64) -> bool {
         self.found[..self.count].contains(&value)
     }
 
-    /// Have a value be one; false if there are too many.
+    /// Add a sentinel; false if there are too many.
     pub fn add(&mut self, value: f64) -> bool {
         let Some(place) = self.found.get_mut(self.count) else { return false };
         *place = value;
@@ -108,7 +108,7 @@ impl Sentinels {
         true
     }
 
-    /// Count a value out there.
+    /// Count an outlying value.
     pub fn vote(&mut self, value: f64) -> Verdict {
         if self.count == MOST {
             return Verdict::Other;
@@ -128,10 +128,10 @@ impl Sentinels {
         Verdict::Found
     }
 
-    /// Those that `base` or any of the parts has found, which began as it was.
+    /// The sentinels of `base` and of all parts, which started from it.
     ///
-    /// Where there are too many, the least of the new ones count. Of votes the most in any part count, so that the
-    /// order of merging never shows.
+    /// If there are too many, the smallest of the new ones are kept. Of the votes, the highest lead in any part counts,
+    /// so that the result does not depend on the order of merging.
     pub fn merged(base: Self, parts: &[Self]) -> Self {
         let news: Vec<Self> = parts.iter().copied().filter(|part| *part != base).collect();
         if let [one] = news[..] {
@@ -158,7 +158,7 @@ impl Sentinels {
         [self.candidate, self.lead, self.count as f64, a, b, c, d]
     }
 
-    /// From a row of a model file; None if no values leave such a row.
+    /// From a row of a model file; None if no sequence of values yields such a row.
     pub fn from_row(row: &[f64]) -> Option<Self> {
         let &[candidate, lead, count, ref found @ ..] = row else { return None };
         let found: [f64; MOST] = found.try_into().ok()?;
@@ -168,37 +168,37 @@ impl Sentinels {
     }
 }
 
-/// How many numbers are kept of a coordinate.
+/// How many numbers are stored per coordinate.
 pub const WIDTH: usize = 3 + MOST;
 
-/// What became of the values of an attribute.
+/// Counts of what happened to the values of an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Values that were learned.
     pub values: u64,
-    /// Texts that are numbers.
+    /// Texts that spell numbers.
     pub spelled: u64,
-    /// Words for nothing.
+    /// Words for missing values.
     pub nothing: u64,
     /// Sentinels.
     pub sentinels: u64,
     /// Values too far out to be measurements.
     pub far: u64,
-    /// Values cut to the largest there is once they are standardised.
+    /// Values clipped at the largest standardised value.
     pub clipped: u64,
-    /// Categories, words and tags that have no place of their own yet.
+    /// Categories, words and tags that have no coordinate of their own yet.
     pub rare: u64,
     /// Texts that are prose.
     pub prose: u64,
     /// Sets of tags.
     pub tags: u64,
-    /// Of an attribute that counts from one point in time to the next: the last one, in milliseconds since
+    /// For an attribute that measures the time between consecutive points in time: the last one, in milliseconds since
     /// 1970; 0 for none.
     pub latest: u64,
 }
 
 impl Tally {
-    /// How many numbers that is.
+    /// How many numbers these are.
     pub const WIDTH: usize = 10;
 
     /// In the order of the fields.
@@ -217,7 +217,7 @@ impl Tally {
         ]
     }
 
-    /// What parts have counted that began as `base` is, and it itself.
+    /// The counts of `base`, plus those that parts which started from it have added.
     pub fn merged(base: Self, parts: &[Self]) -> Self {
         let mut row = base.row();
         for part in parts {

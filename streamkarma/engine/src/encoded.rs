@@ -1,11 +1,11 @@
-//! Events as the encoder leaves them.
+//! Encoded events, as the encoder outputs them.
 
 use std::borrow::Cow;
 
 use crate::block::{Block, Gone};
 use crate::rate_key::is_key;
 
-/// Encoded events, one after another.
+/// Encoded events, stored one after another.
 #[derive(Clone, Debug)]
 pub struct Encoded {
     /// As in a block.
@@ -16,11 +16,12 @@ pub struct Encoded {
     pub coordinates: Vec<u32>,
     /// As in a block.
     pub values: Vec<f64>,
-    /// The values as they came, before they were standardised.
+    /// The raw values, before they were standardised.
     pub raw: Vec<f64>,
     /// As in a block.
     pub gone: Vec<Gone>,
-    /// Where what events do not say themselves begins, ascending: what their entities said before, and rates.
+    /// The positions, ascending, of items that events do not contain themselves: values carried over from their
+    /// entities, and rates.
     pub derived: Vec<usize>,
 }
 
@@ -33,7 +34,7 @@ impl Default for Encoded {
 }
 
 impl Encoded {
-    /// None so far, with room for so many items.
+    /// No events yet, with capacity for this many items.
     pub fn with_room(items: usize) -> Self {
         Self {
             starts: vec![0],
@@ -45,7 +46,7 @@ impl Encoded {
         }
     }
 
-    /// As the learners take them.
+    /// The events, as learners take them.
     pub fn block(&self) -> Block<'_> {
         Block {
             starts: &self.starts,
@@ -57,12 +58,12 @@ impl Encoded {
         }
     }
 
-    /// The same with the values as they came.
+    /// The same with the raw values.
     pub fn raw_block(&self) -> Block<'_> {
         Block { values: &self.raw, ..self.block() }
     }
 
-    /// The same, for learners, without what is left to them to fill in.
+    /// The same without keys, which are left for learners to replace.
     pub fn without_keys(&self) -> Cow<'_, Self> {
         if !self.values.iter().any(|&value| is_key(value)) {
             return Cow::Borrowed(self);
@@ -78,13 +79,13 @@ impl Encoded {
         Cow::Owned(known)
     }
 
-    /// What was given up before an event, where events begin elsewhere.
+    /// What was evicted before an event, for events that begin at other `starts`.
     fn moved(&self, gone: &Gone, starts: &[usize]) -> Gone {
         let event = self.starts.partition_point(|&start| start < gone.before);
         Gone { before: starts[event], ..gone.clone() }
     }
 
-    /// Event `t` by itself, without what was given up since.
+    /// Event `t` by itself, without what has been evicted since.
     pub fn one(&self, t: usize) -> Self {
         let mut one = Self::default();
         one.copy(self, self.starts[t]..self.starts[t + 1]);
@@ -95,7 +96,7 @@ impl Encoded {
         one
     }
 
-    /// Without the items of some coordinates, which ascend; of one event.
+    /// Remove the items of some coordinates, which ascend, from a single event.
     pub fn forget(&mut self, coordinates: &[u32]) {
         let is_gone = |k: &u32| coordinates.binary_search(k).is_ok();
         if !self.coordinates.iter().any(is_gone) {
@@ -106,7 +107,7 @@ impl Encoded {
         self.starts.push(self.values.len());
     }
 
-    /// Puts some items of other events behind the event that is being written.
+    /// Appends some items of other events to the event that is being written.
     fn copy(&mut self, other: &Self, items: impl Iterator<Item = usize>) {
         for at in items {
             if other.derived.binary_search(&at).is_ok() {
@@ -116,7 +117,7 @@ impl Encoded {
         }
     }
 
-    /// Puts other events behind these.
+    /// Appends other events.
     pub fn append(&mut self, other: &Self) {
         let shift = self.values.len();
         self.attributes.extend(&other.attributes);
@@ -127,7 +128,7 @@ impl Encoded {
         self.derived.extend(other.derived.iter().map(|at| at + shift));
     }
 
-    /// No events, with the room of those before.
+    /// Removes all events, but keeps the capacity.
     pub fn clear(&mut self) {
         self.starts.truncate(1);
         self.attributes.clear();
@@ -138,7 +139,7 @@ impl Encoded {
         self.derived.clear();
     }
 
-    /// Puts an item behind the event that is being written.
+    /// Appends an item to the event that is being written.
     pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64, raw: f64) {
         self.attributes.push(attribute);
         self.coordinates.push(coordinate);

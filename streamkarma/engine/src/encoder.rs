@@ -1,11 +1,11 @@
-//! The one way in: names and values of an event become what the learners see.
+//! The single entry point: names and values of an event become what the learners see.
 //!
-//! A reader calls [`Encoder::begin`], then [`Encoder::number`], [`Encoder::text`] or [`Encoder::missing`]
-//! for everything that the event has, and [`Encoder::finish`]. Nothing leaves a trace before that, so that
-//! an event in which a reader finds a fault is dropped by beginning another.
+//! A reader calls [`Encoder::begin`], then [`Encoder::number`], [`Encoder::text`] or [`Encoder::missing`] for
+//! everything in the event, and [`Encoder::finish`]. Nothing leaves a trace before that, so a reader that finds a fault
+//! in an event drops it by beginning another.
 //!
-//! Names that are new in the same event are numbered in the order of their text, and items stand in
-//! ascending order of attributes, so that the order of an event's keys never shows.
+//! Names that are new in the same event are numbered in the order of their text, and items are sorted by attribute, so
+//! that the order of an event's keys has no effect.
 
 mod bags;
 mod carry;
@@ -45,7 +45,7 @@ use crate::names::Foreign;
 use crate::scale::{LARGEST, Scale, within};
 use crate::vocabulary::{Bounds, NOBODY, PASSING, Vocabulary};
 
-/// Vocabulary, running scales, and the event that is being read.
+/// Vocabulary, running scales, and the event being read.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     vocabulary: Vocabulary,
@@ -60,52 +60,52 @@ pub struct Encoder {
     levels: Vec<Levels>,
     /// By attribute.
     tallies: Vec<Tally>,
-    /// Whether an attribute had prose.
+    /// Whether any attribute has had prose.
     has_prose: bool,
     once: Once,
-    /// How many coordinates the rates of an attribute have, and, by attribute, which.
+    /// The number of coordinates for the rates of an attribute, and by attribute, which ones.
     rates: usize,
     rated: Vec<RatePlaces>,
-    /// Attributes of the event whose numbers come back, and have no rates so far.
+    /// Attributes of the event whose numbers recur and have no rates yet.
     unrated: Vec<u32>,
     /// By coordinate.
     uses: Vec<Use>,
-    /// How many coordinates were given up so far.
+    /// The number of coordinates evicted so far.
     evicted: u64,
-    /// What entities said before, if they are followed.
+    /// Earlier values of entities, if these are followed.
     following: Option<Box<Following>>,
-    /// Whether names and statistics stay as they are.
+    /// Whether names and statistics are frozen.
     frozen: bool,
-    /// What a survey has found, if events are only looked at.
+    /// The results of a survey, if events are only surveyed.
     survey: Option<Box<Survey>>,
-    // The event that is being read: what has a coordinate, and what is new.
+    // The event being read: items that have a coordinate, and new ones.
     items: Vec<Item>,
     sorted: Vec<Item>,
     ascending: Ascending,
     new: Vec<New>,
-    /// Names and categories of what is new.
+    /// Names and categories of new items.
     bytes: Vec<u8>,
     foreign: Vec<Foreign>,
-    /// The number of the event, and in which event each attribute was there last.
+    /// The number of the event, and the last event in which each attribute was present.
     event: u64,
     seen: Vec<u64>,
-    /// An attribute that was there twice.
+    /// An attribute that was present twice.
     repeated: Option<u32>,
-    /// Whether a name was given as a float, and may be an integer of more digits.
+    /// Whether a name was given as a float, but may be an integer with more digits.
     lacks_digits: bool,
-    /// What was no plain value, by attribute.
+    /// Values that were not plain ones, by attribute.
     unclean: Vec<(u32, Unclean)>,
-    /// Keys of categories, and of numbers, whose attribute has rates.
+    /// Keys of categories and numbers whose attribute has rates.
     keys: Vec<Key>,
-    /// Words, tags and what points in time tell.
+    /// Words, tags and the parts of points in time.
     bags: Vec<Bag>,
     /// Whether an attribute may have several items.
     has_several: bool,
-    /// What was given up for the event.
+    /// What was evicted for the event.
     gone: Gone,
 }
 
-/// What is counted of a value beside that it was there.
+/// What is counted about a value besides its presence.
 #[derive(Clone, Copy, Debug)]
 enum Unclean {
     Spelled,
@@ -114,7 +114,7 @@ enum Unclean {
     Far,
     Clipped,
     Rare,
-    /// Of an identifier that is left out.
+    /// A value of an identifier that is left out.
     Present,
 }
 
@@ -125,11 +125,11 @@ struct Item {
     coordinate: u32,
     is_number: bool,
     value: f64,
-    /// The value as the learners see it.
+    /// The value that the learners see.
     scaled: f64,
 }
 
-/// Something that has no coordinate yet; NaN if it is missing.
+/// An item without a coordinate so far; its value is NaN if it is missing.
 #[derive(Clone, Debug)]
 struct New {
     name: NewName,
@@ -145,8 +145,8 @@ enum NewName {
 }
 
 impl Encoder {
-    /// One that knows nothing; `longest` is how many values of an attribute count, if `scale` has numbers
-    /// standardised at all.
+    /// An empty encoder; `longest` is the number of values of an attribute that its running scale covers, if `scale`
+    /// enables standardisation at all.
     pub fn new(bounds: Bounds, scale: bool, longest: f64) -> Self {
         Self {
             vocabulary: Vocabulary::new(bounds),
@@ -186,12 +186,12 @@ impl Encoder {
         }
     }
 
-    /// The same with other rules for what is no measurement.
+    /// The same with other rules for what is not a measurement.
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// What is taken for no measurement.
+    /// The rules for what is not a measurement.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -201,17 +201,17 @@ impl Encoder {
         &self.vocabulary
     }
 
-    /// Whether numbers are standardised, and how many values of an attribute count.
+    /// Whether numbers are standardised, and how many values of an attribute the scale covers.
     pub fn scaling(&self) -> (bool, f64) {
         (self.scale, self.longest)
     }
 
-    /// The vocabulary, to count what is ignored elsewhere, and to take the news.
+    /// The vocabulary, to count what is ignored elsewhere, and to fetch its news.
     pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
         &mut self.vocabulary
     }
 
-    /// Begin an event, and drop the one before if it was not finished.
+    /// Begin an event; an unfinished one is dropped.
     pub fn begin(&mut self) {
         self.items.clear();
         self.new.clear();
@@ -230,7 +230,7 @@ impl Encoder {
         self.lacks_digits = false;
     }
 
-    /// Encode the event. What is new gets a place if the event is learned; else it leaves no trace.
+    /// Encode the event. New names and categories get an index if the event is learned; otherwise it leaves no trace.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
         let (is_new, learned) = (learned, learned && !self.frozen);
         let read = (self.items.len(), self.new.len());
@@ -241,7 +241,7 @@ impl Encoder {
             self.standardise(0..read.0, learned);
         }
         if self.following.is_some() {
-            // What counts as missing is filled like anything else that is, and is not remembered.
+            // Values that count as missing are filled in like any other missing one, and are not remembered.
             let known = self.items.len();
             self.carry(read);
             if self.scale {
@@ -282,7 +282,7 @@ impl Encoder {
         let begin = out.values.len();
         out.push(0, 0, 1.0, 1.0);
         for item in &self.items {
-            // What has no value has a key.
+            // An item without a value has a key.
             if item.value.is_nan() {
                 out.derived.push(out.values.len());
                 self.push_rates(item, out);
@@ -294,11 +294,11 @@ impl Encoder {
         out.starts.push(out.values.len());
     }
 
-    /// Have the items in ascending order of attributes, and of coordinates where one has several.
+    /// Sort the items by attribute, and by coordinate where an attribute has several.
     fn sort(&mut self) {
         if self.has_several {
             self.items.retain(|item| item.attribute != NOBODY);
-            // Several keys of an attribute have one coordinate.
+            // Several keys of an attribute share a coordinate.
             self.items.sort_unstable_by_key(|item| (item.attribute, item.coordinate, item.scaled.to_bits()));
             return;
         }

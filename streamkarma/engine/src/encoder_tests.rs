@@ -12,7 +12,7 @@ fn encoder(attributes: usize, coordinates: usize) -> Encoder {
     Encoder::new(Bounds { attributes, coordinates, name_bytes: 10, all_bytes: 40 }, true, f64::INFINITY)
 }
 
-/// Numbers where a text spells them, categories elsewhere.
+/// Texts that spell numbers become numbers, others categories.
 fn encode(encoder: &mut Encoder, event: &[(&str, &str)], learned: bool) -> Encoded {
     let mut out = Encoded::default();
     encoder.begin();
@@ -44,7 +44,7 @@ fn what_is_predicted_leaves_no_trace_and_looks_as_it_will() {
     let before = encoder.moments();
     let event = [("z", "5"), ("k", "v"), ("a", "2"), ("y", "w"), ("much too long", "1")];
     let out = encode(&mut encoder, &event, false);
-    // Of y and z the first in the order of their text has the last place.
+    // Of y and z, the one that sorts first gets the last slot.
     assert_eq!(out.attributes, [0, 1, 2, PASSING]);
     assert_eq!(out.coordinates, [0, 1, PASSING, PASSING + 1]);
     assert_eq!(out.values, [1.0, 1.0, 1.0, 1.0]);
@@ -129,7 +129,7 @@ fn restored(
     encoder.restore(vocabulary.clone(), rows, &[], counts)
 }
 
-/// The keys of numbers that are names: of each the value's, and that of its neighbourhood.
+/// The keys of numbers that are names: those of each value, and of its neighbourhood.
 fn keys(encoded: &Encoded) -> Vec<u64> {
     encoded.values.iter().filter_map(|&value| from_value(value)).collect()
 }
@@ -143,7 +143,7 @@ fn numbers_that_come_back_have_keys_of_their_value_and_of_their_neighbourhood() 
     );
     let mut found = Vec::new();
     for t in 0..1000_u32 {
-        // The customer comes back, and so does the clerk; the price does not, and there are few sizes.
+        // The customer recurs, and so does the clerk; the price does not, and there are few sizes.
         let texts = [t * 37 % 50, t * 11 % 40, t, t % 3].map(|number| number.to_string());
         let names = ["customer", "clerk", "price", "size"];
         let mut event: Vec<(&str, &str)> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();

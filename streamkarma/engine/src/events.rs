@@ -1,49 +1,49 @@
-//! Events that were read out of lines, and what is known of each beside its attributes.
+//! Events read from lines, and what belongs to each besides its attributes.
 
 use std::ops::Range;
 
 use crate::encoded::Encoded;
 use crate::json::Fault;
 
-/// Events that were read, what is known of each beside its attributes, and how far reading came.
+/// Events read from lines, what belongs to each besides its attributes, and how far reading got.
 #[derive(Debug, Default)]
 pub struct Events {
     /// The events.
     pub encoded: Encoded,
-    /// Which of the lines each was, from 0.
+    /// The line of each event, counted from 0.
     pub lines: Vec<usize>,
     /// See `Label`.
     pub labels: Vec<f64>,
     /// See `Label`.
     pub kinds: Vec<i32>,
-    /// 1 where there is none.
+    /// The weight of each event; 1 if it has none.
     pub weights: Vec<f64>,
-    /// What is handed on of each, by place; "null" where there is nothing.
+    /// The values passed through for each event, by slot; "null" if there is none.
     pub kept: Vec<Vec<String>>,
-    /// Lines that are no events.
+    /// Lines that are not events.
     pub rejected: Vec<Rejected>,
-    /// How many lines were read, those that are empty or rejected among them.
+    /// The number of lines read, including empty and rejected ones.
     pub count: usize,
-    /// Where the first line that was not read begins.
+    /// The position in the text where the first unread line begins.
     pub end: usize,
-    /// The label in JSON, if reading stopped at a line whose label is not known.
+    /// The label in JSON, if reading stopped at a line with an unknown label.
     pub unknown: Option<String>,
 }
 
-/// A line that is no event.
+/// A line that is not an event.
 #[derive(Debug, PartialEq)]
 pub struct Rejected {
-    /// Which of the lines it is, from 0.
+    /// The line, counted from 0.
     pub line: usize,
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub place: Range<usize>,
     /// What is wrong.
     pub fault: Fault,
 }
 
 impl Events {
-    /// None so far, to be read from a place on, with so many values of each to be handed on, and with room
-    /// for so many items.
+    /// No events yet, to be read from `begin` on, with `kept` values of each passed through, and capacity for `items`
+    /// items.
     pub fn beginning_at(begin: usize, kept: usize, items: usize) -> Self {
         let encoded = Encoded::with_room(items);
         Self { encoded, end: begin, kept: vec![Vec::new(); kept], ..Self::default() }

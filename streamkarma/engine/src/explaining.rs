@@ -1,20 +1,20 @@
-//! What each attribute of an event contributes to its scores.
+//! The contribution of each attribute of an event to its scores.
 
 use crate::block::Event;
 use crate::learner::{Learner, Lesson, Unit};
 
-/// What each attribute of an event contributes to its scores; the rest of a score is the constant.
+/// The contribution of each attribute of an event to its scores; the rest of a score is the constant.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// Those that the event has, ascending, the constant apart.
+    /// The attributes of the event, ascending, without the constant.
     attributes: Vec<u32>,
-    /// Attribute by attribute, as many as there are scores.
+    /// The contributions by attribute, one for each score.
     parts: Vec<f64>,
-    /// Of every model, class by class.
+    /// The scores by model, and by class within each.
     pub scores: Vec<f64>,
-    /// Which part of each constant comes from calibrating and mixing.
+    /// The portion of each constant that comes from calibration and mixing.
     pub calibration: Vec<f64>,
-    /// The unit of the scores, of a regression.
+    /// The unit of the scores in a regression.
     pub unit: Unit,
 }
 
@@ -33,12 +33,12 @@ impl Explanation {
         explanation
     }
 
-    /// Each attribute and what it contributes to each score.
+    /// Each attribute with its contribution to each score.
     pub fn parts(&self) -> impl Iterator<Item = (u32, &[f64])> {
         self.attributes.iter().copied().zip(self.parts.chunks_exact(self.scores.len()))
     }
 
-    /// What no attribute contributes.
+    /// What remains of each score without the contributions of its attributes.
     pub fn constants(&self) -> Vec<f64> {
         let mut constants = self.scores.clone();
         for (_, parts) in self.parts() {
@@ -47,26 +47,26 @@ impl Explanation {
         constants
     }
 
-    /// The attributes of the event, the constant apart.
+    /// The attributes of the event, without the constant.
     pub fn attributes(&self) -> &[u32] {
         &self.attributes
     }
 
-    /// Let an attribute contribute more to a score; the constant's part goes without saying.
+    /// Add to the contribution of an attribute to a score; that of the constant follows implicitly.
     pub fn add(&mut self, attribute: u32, column: usize, amount: f64) {
         if let Ok(at) = self.attributes.binary_search(&attribute) {
             self.parts[at * self.scores.len() + column] += amount;
         }
     }
 
-    /// Let some attributes contribute equal parts of an amount.
+    /// Divide an amount equally among some attributes.
     pub fn share(&mut self, attributes: &[u32], column: usize, amount: f64) {
         for &attribute in attributes {
             self.add(attribute, column, amount / attributes.len() as f64);
         }
     }
 
-    /// Take over what another explanation of the same event says, all parts of a score times a factor.
+    /// Add the contributions from another explanation of the same event, all those to a score times a factor.
     pub fn add_scaled(&mut self, other: &Self, factors: &[f64]) {
         for (parts, more) in
             self.parts.chunks_exact_mut(factors.len()).zip(other.parts.chunks_exact(factors.len()))
@@ -78,9 +78,9 @@ impl Explanation {
     }
 }
 
-/// Let each attribute contribute what the scores would lose without it.
+/// Set the contribution of each attribute to what the scores would lose without it.
 ///
-/// Where attributes act together these do not add up to the score; the constant makes up for that.
+/// Where attributes interact, these do not add up to the score; the constant makes up the difference.
 pub fn leave_one_out<L: Learner + ?Sized>(learner: &mut L, event: Event, into: &mut Explanation) {
     let mut scores = vec![0.0; into.scores.len()];
     for attribute in into.attributes.clone() {

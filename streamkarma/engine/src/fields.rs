@@ -1,40 +1,40 @@
-//! What names of a JSON record are for if they are no attributes, and labels that are known.
+//! The roles of names in a JSON record that are not attributes, and known labels.
 
 use std::collections::HashMap;
 
 use crate::json::{EXACT, Fault, Number, Value};
 use crate::spelled::name_of;
 
-/// What a name is for.
+/// The role of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The label.
     Target,
-    /// How often the event counts.
+    /// The weight of the event.
     Weight,
     /// Left out.
     Ignored,
-    /// Handed on as it stands, below [`MOST_KEPT`]: an id, a time, a complete vector.
+    /// Passed through, in a slot below [`MOST_KEPT`]: an id, a time, a complete vector.
     Kept(usize),
 }
 
-/// So many values of an event can be handed on.
+/// Maximum number of values of an event that are passed through.
 pub const MOST_KEPT: usize = 4;
 
-/// Names that are no attributes.
+/// Names that are not attributes.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     names: HashMap<String, Role>,
-    /// A bit for every length, modulo 64, that such a name has.
+    /// A bit for the length, modulo 64, of each such name.
     lengths: u64,
-    /// Whether a name has a dot, and may lie inside of objects, which are then flattened first.
+    /// Whether a name has a dot, and may be inside objects, which are then flattened first.
     pub dotted: bool,
-    /// How many values are handed on.
+    /// The number of values passed through.
     pub kept: usize,
 }
 
 impl Roles {
-    /// Of these names.
+    /// The roles of these names.
     pub fn new(names: HashMap<String, Role>) -> Self {
         let kept = names.values().map(|role| if let Role::Kept(slot) = role { slot + 1 } else { 0 });
         Self {
@@ -45,7 +45,7 @@ impl Roles {
         }
     }
 
-    /// What a name is for; None for an attribute.
+    /// The role of a name; None for an attribute.
     pub fn of(&self, name: &str) -> Option<Role> {
         if self.lengths & bit(name) == 0 {
             return None;
@@ -58,12 +58,12 @@ fn bit(name: &str) -> u64 {
     1 << (name.len() % 64)
 }
 
-/// What is known of labels.
+/// The known labels.
 #[derive(Debug)]
 pub struct Known {
-    /// Those that are taken.
+    /// Labels that are accepted.
     pub labels: Labels,
-    /// Those that were refused before, in JSON, and why.
+    /// Labels in JSON that were rejected before, and why.
     pub refused: HashMap<String, Fault>,
 }
 
@@ -73,60 +73,60 @@ impl From<Labels> for Known {
     }
 }
 
-/// Labels that need no second look.
+/// Labels that need no further check.
 #[derive(Clone, Debug)]
 pub enum Labels {
-    /// Numbers up to this, for a regression.
+    /// Numbers up to this magnitude, for a regression.
     Numbers(f64),
-    /// Those of known classes.
+    /// The labels of known classes.
     Classes(Classes),
-    /// Any: whoever calls knows the label, and whether there is one.
+    /// Any label: the caller has it, and specifies whether there is one.
     Given(bool),
 }
 
 /// Known classes.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
-    /// Those that are texts, with their places among all.
+    /// Text labels, with their indices among all classes.
     pub texts: HashMap<String, usize>,
-    /// Those that are floats.
+    /// Labels that a float represents exactly.
     pub numbers: Vec<f64>,
-    /// Those of which a float may not have all digits, with their places among all.
+    /// Labels whose digits may not all fit into a float, with their indices among all classes.
     pub long: HashMap<String, usize>,
-    /// Whether false is one, and true.
+    /// Whether false is a class, and whether true is.
     pub booleans: [bool; 2],
 }
 
 /// A label as a number and its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Label {
-    /// A text, or a long integer, as its place among the classes; NaN where there is none.
+    /// The class index of a text or a long integer; otherwise the number; NaN if there is no label.
     pub value: f64,
-    /// What it was.
+    /// The kind of the label.
     pub kind: LabelKind,
     /// Whether there is one.
     pub is_there: bool,
 }
 
-/// What a label is; the numbers are those that Python knows them by.
+/// The kind of a label; the discriminants are those used in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelKind {
-    /// There is none.
+    /// No label.
     Nothing,
     /// With a point or an exponent.
     Number,
     /// True or false.
     Boolean,
-    /// A number without them.
+    /// A number without either.
     Integer,
     /// A text.
     Text,
-    /// An integer of which a float has not all digits.
+    /// An integer whose digits do not all fit into a float.
     Long,
 }
 
 impl Classes {
-    /// Add a number of that name: the nearest float, and its place among all.
+    /// Add the number of that name: the nearest float, and its index among all classes.
     pub fn add_number(&mut self, name: &str, value: f64, place: usize) {
         if name == name_of(value) {
             self.numbers.push(value);
@@ -138,7 +138,7 @@ impl Classes {
 }
 
 impl Labels {
-    /// A label as it is learned, if it is one that is known, with how it is `written`.
+    /// A label as it is learned, if it is a known one; `written` is its text.
     pub fn known(&self, value: &Value, written: &str) -> Option<Label> {
         let label = |value, kind| Some(Label { value, kind, is_there: kind != LabelKind::Nothing });
         match (self, value) {
@@ -146,7 +146,7 @@ impl Labels {
                 Some(Label { value: f64::NAN, kind: LabelKind::Nothing, is_there })
             }
             (_, Value::Null) => label(f64::NAN, LabelKind::Nothing),
-            // It could be taken for another one.
+            // Its float may equal that of another label.
             (Self::Classes(classes), Value::Number(number)) if !number.is_exact() => {
                 label(*classes.long.get(written)? as f64, LabelKind::Long)
             }

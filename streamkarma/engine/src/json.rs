@@ -1,7 +1,7 @@
-//! JSON, a value at a time.
+//! Parses JSON one value at a time.
 //!
-//! serde_json finds where values begin and end and refuses what is no JSON; here they become numbers and
-//! texts. (Its own numbers would not tell 0 from -0, nor an id of 1.50 from one of 1.5.)
+//! serde_json finds where values begin and end, and rejects invalid JSON; this module converts them to numbers and
+//! texts. (The numbers of serde_json do not distinguish 0 from -0, nor an id of 1.50 from one of 1.5.)
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub enum Value<'a> {
     Number(Number),
     /// A text, without its quotes.
     Text(Cow<'a, str>),
-    /// An object or an array, as it stands.
+    /// An object or an array, unparsed.
     Nested(&'a str),
 }
 
@@ -34,26 +34,26 @@ pub enum Value<'a> {
 pub struct Number {
     /// The nearest float.
     pub value: f64,
-    /// Whether it is written without a point and an exponent.
+    /// Whether it is written without a decimal point and an exponent.
     pub is_integer: bool,
 }
 
-/// Integers up to this, and down to its negative, are floats.
+/// Integers of at most this magnitude are exact as floats.
 pub const EXACT: u64 = 1 << 53;
 
 impl Number {
-    /// Whether it is no integer that a float would not tell from its neighbours.
+    /// Whether it is not an integer so large that its float may equal that of a neighbour.
     pub fn is_exact(self) -> bool {
         !self.is_integer || self.value.abs() < EXACT as f64
     }
 }
 
 impl<'a> Value<'a> {
-    /// The value that stands in a text, which is JSON.
+    /// Parses a value from a text that is valid JSON.
     ///
     /// # Errors
     ///
-    /// If a number is infinite, or a text is no Unicode.
+    /// If a number is infinite, or a text is not valid Unicode.
     pub fn of(raw: &'a str) -> Result<Self, Fault> {
         Ok(match raw.as_bytes().first() {
             None | Some(b'n') => Self::Null,
@@ -81,8 +81,8 @@ fn number(raw: &str) -> Result<Number, Fault> {
     Ok(Number { value, is_integer })
 }
 
-/// A number of up to 15 digits without an exponent: integers and powers of ten so small are exact, so that
-/// their quotient is rounded once, and correctly.
+/// A number of up to 15 digits without an exponent: integers and powers of ten this small are exact, so that their
+/// quotient is rounded once, and correctly.
 fn short_number(raw: &[u8]) -> Option<Number> {
     const POWERS: [f64; 17] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
@@ -111,7 +111,7 @@ fn short_number(raw: &[u8]) -> Option<Number> {
     Some(Number { value: if is_negative { -value } else { value }, is_integer })
 }
 
-/// A value as it would be written: what stands there nearly always.
+/// A value in normal form, which nearly always is how it is written already.
 pub fn normal(raw: &str) -> Result<Cow<'_, str>, Fault> {
     let odd = "cannot be written as JSON";
     Ok(match Value::of(raw)? {
@@ -126,7 +126,7 @@ pub fn normal(raw: &str) -> Result<Cow<'_, str>, Fault> {
     })
 }
 
-/// An object or an array without what is only there for the eye.
+/// An object or an array without insignificant whitespace.
 fn without_blanks(raw: &str) -> Cow<'_, str> {
     let (mut text, mut rest) = (String::new(), raw);
     while let Some(at) = rest.find(['"', ' ', '\t', '\r']) {
@@ -141,11 +141,11 @@ fn without_blanks(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The names and values of an object; of names that occur twice the last counts, in the place of the first.
+/// The names and values of an object; if a name occurs twice, its last value is used, at the position of the first.
 ///
 /// # Errors
 ///
-/// If the text is no object of JSON.
+/// If the text is not a JSON object.
 pub fn members(object: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(object);
     let read = deserializer.deserialize_map(Members);
@@ -174,9 +174,9 @@ pub fn check(text: &str) -> Result<(), Fault> {
     serde_json::from_str::<&RawValue>(text).map(|_| ()).map_err(|error| not_json(&error))
 }
 
-/// What serde_json says of a text.
+/// The fault for an error of serde_json.
 pub fn not_json(error: &serde_json::Error) -> Fault {
-    // Without the place in the document, which for a line says little.
+    // Without the position in the document, which is of little use for a line.
     let said = error.to_string();
     if said.starts_with("number out of range") {
         return INFINITE.to_owned();
@@ -184,7 +184,7 @@ pub fn not_json(error: &serde_json::Error) -> Fault {
     format!("not JSON: {}", said.split(" at line").next().unwrap_or_default())
 }
 
-/// The same with null for every NaN; refused with an infinity. None if there is neither.
+/// The same text with null for every NaN; an error if it has an infinity. None if it has neither.
 pub fn without_nan(line: &str) -> Option<Result<String, Fault>> {
     let (mut text, mut rest, mut found) = (String::new(), line, false);
     while let Some(at) = rest.find(['"', 'N', 'I']) {
@@ -205,7 +205,7 @@ pub fn without_nan(line: &str) -> Option<Result<String, Fault>> {
     found.then_some(Ok(text))
 }
 
-/// Where a text that begins with a quote is over.
+/// The end of a text that begins with a quote.
 fn behind_text(text: &str) -> usize {
     let (bytes, mut at) = (text.as_bytes(), 1);
     while at < bytes.len() && bytes[at] != b'"' {
@@ -250,7 +250,7 @@ impl<'a> Visitor<'a> for Elements {
     }
 }
 
-/// A text, borrowed unless it has escapes.
+/// A text, borrowed unless it contains escapes.
 pub struct Text<'a>(pub Cow<'a, str>);
 
 impl<'a> Deserialize<'a> for Text<'a> {

@@ -2,9 +2,8 @@
 
 /// `G(n) = 1 + n + … + n^(gamma-1)`, by Horner's rule.
 ///
-/// Counting the attributes that two events share, this is how many index sequences shorter than
-/// `gamma` the two have in common: the dimension by which KARMA's feature map repeats every shared
-/// coordinate.
+/// For the number of attributes that two events share, this is how many index sequences shorter than `gamma` the two
+/// have in common: how often KARMA's feature map repeats every shared coordinate.
 ///
 /// ```
 /// assert_eq!(_engine::kernel::growth(3.0, 4), 40.0); // 1 + 3 + 9 + 27

@@ -1,29 +1,29 @@
-//! What an attribute can be told to be.
+//! The kinds that can be given for attributes.
 
 use crate::spelled::spelled_number;
 use crate::times::{Moment, moment};
 
-/// What the values of an attribute are.
+/// The kind of an attribute's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers, or texts that spell them.
     Number,
     /// True or false.
     Boolean,
-    /// One of several; a number is the category that it spells.
+    /// One of several categories; a number is the category that it spells.
     Category,
     /// Words.
     Text,
-    /// A set; a text is split at commas, semicolons and bars.
+    /// A set; a text is split at commas, semicolons and vertical bars.
     Tags,
     /// Points in time; numbers are seconds or milliseconds since 1970.
     Time,
-    /// Nearly always new: counts as present only.
+    /// Nearly always new: only its presence counts.
     Identifier,
 }
 
 impl Kind {
-    /// All of them, with their names.
+    /// All kinds, with their names.
     pub const ALL: [(&'static str, Self); 7] = [
         ("number", Self::Number),
         ("boolean", Self::Boolean),
@@ -34,12 +34,12 @@ impl Kind {
         ("identifier", Self::Identifier),
     ];
 
-    /// The kind of that name.
+    /// The kind with that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(each, _)| *each == name).map(|(_, kind)| *kind)
     }
 
-    /// Whether numbers of it are compared by how large they are; else they are names.
+    /// Whether its numbers are compared by magnitude; otherwise they are names.
     pub fn is_numeric(self) -> bool {
         matches!(self, Self::Number | Self::Boolean)
     }
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// Whether a text stands for true or false; None if for neither.
+/// Whether a text stands for true or for false; None if for neither.
 pub fn truth(text: &[u8]) -> Option<bool> {
     let is_one_of =
         |words: [&str; 6]| words.iter().any(|word| text.trim_ascii().eq_ignore_ascii_case(word.as_bytes()));
@@ -63,18 +63,18 @@ pub fn truth(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// A point in time that was told to be one: as text, or in seconds or milliseconds since 1970.
+/// A value that is declared to be a point in time: as text, or in seconds or milliseconds since 1970.
 pub fn told_moment(text: &[u8]) -> Option<Moment> {
     moment(text).or_else(|| Moment::since_1970(spelled_number(text)?))
 }
 
-/// Numbers from here on may be seconds since 1970: those from 1 January 2000 on.
+/// Numbers from this one on may be seconds since 1970: it is 1 January 2000.
 pub const EPOCH: f64 = 946_684_800.0;
-/// And those below this, 1 January 2100.
+/// They must also be below this, 1 January 2100.
 const EPOCH_END: f64 = 4_102_444_800.0;
 
-/// Whether a number is plainly a point in time: seconds or milliseconds since 1970, between the years 2000
-/// and 2100, of an attribute whose name says so.
+/// Whether a number is clearly a point in time: seconds or milliseconds since 1970, between the years 2000 and 2100, of
+/// an attribute whose name suggests it.
 ///
 /// ```
 /// use _engine::kinds::is_plainly_time;

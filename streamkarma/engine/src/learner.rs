@@ -1,4 +1,4 @@
-//! What every learner can do.
+//! The interface of all learners.
 
 use std::any::Any;
 
@@ -9,58 +9,57 @@ use crate::change::Change;
 use crate::explaining::{Explanation, leave_one_out};
 use crate::state::{Refused, State};
 
-/// The unit in which the targets of a regression are standardised; it moves as they come.
+/// The unit in which the targets of a regression are standardised; it changes as targets arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// The target that is 0 in it.
+    /// The target that is 0 in this unit.
     pub centre: f64,
-    /// How much 1 in it is, above 0.
+    /// The size of 1 in this unit, above 0.
     pub spread: f64,
 }
 
 impl Unit {
-    /// Targets as they come.
+    /// Targets in their original units.
     pub const NONE: Self = Self { centre: 0.0, spread: 1.0 };
 
-    /// A number in this unit.
+    /// Converts a number to this unit.
     pub fn standard(self, number: f64) -> f64 {
         (number - self.centre) / self.spread
     }
 
-    /// What is this much in this unit, in none.
+    /// Converts a number from this unit.
     pub fn plain(self, standard: f64) -> f64 {
         standard * self.spread + self.centre
     }
 }
 
-/// What is known of one event beside what it observes.
+/// Everything about an event besides what it observes.
 #[derive(Clone, Copy, Debug)]
 pub struct Lesson<'a> {
-    /// +1 or -1, the number of a class, or a target; NaN for an event without a label, which teaches what
-    /// needs none.
+    /// +1 or -1, the index of a class, or a target; NaN for an unlabelled event, from which only what needs no label is
+    /// learned.
     pub label: f64,
-    /// The label as it came: in a regression the target before it was standardised.
+    /// The raw label: in a regression, the target before it was standardised.
     pub target: f64,
-    /// Of a regression: the unit of scores.
+    /// The unit of scores in a regression.
     pub unit: Unit,
-    /// How often the event counts, 0 or more; one of weight 0 is predicted only and leaves the model as it
-    /// is.
+    /// The weight of the event, 0 or more; an event of weight 0 is only predicted and leaves the model unchanged.
     pub weight: f64,
-    /// Under which number the event is asked about, or was before its label came; 0 for none. Only a mixture
-    /// minds.
+    /// A number that identifies the event when it is predicted without a label, and again when the label arrives; 0 for
+    /// none. Only a mixture uses it.
     pub ticket: u64,
-    /// Whether the event was learned before, without its label: it then teaches only what needs the label.
+    /// Whether the event was learned before, without its label: now only what needs the label is learned from it.
     pub observed_before: bool,
-    /// Whether others have the same label, and the weight is its part of one.
+    /// Whether other events share its label; the weight is then its share of one.
     pub shares_label: bool,
-    /// Whether scores are wanted; where not, a learner that learns without them may write NaN, for nothing.
+    /// Whether scores are needed; if not, a learner that learns without them may write NaN, at no cost.
     pub wants_scores: bool,
-    /// Scores of models from elsewhere, one after another, `classes` each; only for a mixture.
+    /// Scores of external models, one model after another, `classes` each; only for a mixture.
     pub others: &'a [f64],
 }
 
 impl Lesson<'static> {
-    /// Nothing to learn: the event is predicted only.
+    /// Nothing to learn: the event is only predicted.
     pub const NONE: Self = Self {
         label: f64::NAN,
         target: f64::NAN,
@@ -73,7 +72,7 @@ impl Lesson<'static> {
         others: &[],
     };
 
-    /// A label, or NaN for none, of an event that counts once.
+    /// A label, or NaN for none, of an event of weight one.
     pub const fn of(label: f64) -> Self {
         Self { label, target: label, weight: 1.0, ..Self::NONE }
     }
@@ -90,8 +89,8 @@ impl Lesson<'_> {
         self.is_labelled() && self.weight > 0.0
     }
 
-    /// How many events it is in what fades event by event: its part of one where others have the same label, for
-    /// what is known of the experts fades with what was learned since.
+    /// How many events it counts as where something decays per event: its share of one if other events share its label,
+    /// because what is known of the experts decays with what has been learned since.
     pub fn events(&self) -> f64 {
         if self.shares_label { self.weight.min(1.0) } else { 1.0 }
     }
@@ -107,15 +106,15 @@ impl Lesson<'_> {
 pub enum Fact {
     /// A size or a count.
     Count(u64),
-    /// Does not apply.
+    /// Not applicable.
     Nothing,
-    /// A share or a mean.
+    /// A fraction or a mean.
     Number(f64),
     /// A number for each of several names.
     Numbers(Vec<(String, f64)>),
 }
 
-/// The memory of a learner, by its summary.
+/// The memory of a learner, taken from its summary.
 pub fn bytes_in(facts: &[(&str, Fact)]) -> u64 {
     let is_bytes = |(name, fact): &(&str, Fact)| match fact {
         Fact::Count(count) if *name == "bytes" => Some(*count),
@@ -126,60 +125,59 @@ pub fn bytes_in(facts: &[(&str, Fact)]) -> u64 {
 
 /// A learner: events in, scores out.
 ///
-/// `step` is the whole of it: scores come from before the event is learned.
+/// `step` does everything: the scores are those from before the event is learned.
 pub trait Learner: Any + DynClone + Send + Sync {
-    /// Scores of an event: 1 for two classes and for a regression, else one per class.
+    /// The number of scores of an event: 1 for two classes and for a regression, otherwise one per class.
     fn classes(&self) -> usize;
 
-    /// Events learned.
+    /// The number of events learned.
     fn steps(&self) -> u64;
 
-    /// How many models from elsewhere there are, whose scores a lesson must have.
+    /// The number of external models, whose scores a lesson must contain.
     fn others(&self) -> usize {
         0
     }
 
-    /// How many models it has, each with scores of its own; more than one only in a mixture, see `join`.
+    /// The number of its models, each with scores of its own; more than one only in a mixture, see `join`.
     fn models(&self) -> usize {
         1
     }
 
-    /// Whether targets may lie as far out as they are; else a mixture cuts them, where they are standardised.
+    /// Whether it accepts targets however far out; otherwise a mixture clips them, where they are standardised.
     fn takes_far_labels(&self) -> bool {
         false
     }
 
-    /// Whether it learns an event as well if no scores were wanted, and saves time by that.
+    /// Whether it learns an event just as well if no scores are wanted, and saves time then.
     fn learns_unasked(&self) -> bool {
         false
     }
 
-    /// Whether a mixture may keep most events from it where it has been of no use for long; not from those that learn
-    /// from events without a label.
+    /// Whether a mixture may withhold most events from it when it has been of no use for long; false for learners that
+    /// learn from unlabelled events.
     fn may_lie_dormant(&self) -> bool {
         true
     }
 
-    /// Take in the models of a learner that sees the same features in every event, so that these are found
-    /// once for all. Returns whether it is such a learner, and both know nothing yet.
+    /// Take over the models of a learner that sees the same features in every event, so that these are computed only
+    /// once. Returns whether it is such a learner and neither has learned anything yet.
     fn join(&mut self, _other: &dyn Learner) -> bool {
         false
     }
 
     /// Predict an event, then learn it if it is to be learned.
     ///
-    /// An event without a label is predicted as one that is predicted only. Then it teaches what needs no
-    /// label, if the learner has any such thing.
+    /// An unlabelled event is predicted like one that is predicted only. Then the learner learns from it what needs no
+    /// label, if there is any such thing.
     ///
-    /// `scores` has room for `classes` scores of each model, one model after another. Returns the loss
-    /// suffered, that of the first model; NaN where there is no label.
+    /// `scores` has room for `classes` scores of each model, one model after another. Returns the loss suffered by the
+    /// first model; NaN if there is no label.
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64;
 
-    /// Predict, then learn, the events of a block in turn: `step` on each, and before it `forget` what was
-    /// given up there.
+    /// Predict, then learn, the events of a block in turn: `step` on each, after `forget` of what was evicted before
+    /// it.
     ///
-    /// `scores` has room for the scores of each event, one event after another, and `losses` for one
-    /// loss each.
+    /// `scores` has room for the scores of each event, one event after another, and `losses` for one loss each.
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let width = self.models() * self.classes();
         for (t, row) in scores.chunks_exact_mut(width).enumerate() {
@@ -190,64 +188,66 @@ pub trait Learner: Any + DynClone + Send + Sync {
         }
     }
 
-    /// Learn the event that was predicted last, with nothing done since: the rest of `step`.
+    /// Learn the event that was predicted last, if nothing has been done since: the rest of `step`.
     ///
-    /// `scores` holds those it got. Where learning begins with something new, they are found again.
+    /// `scores` holds its scores. If learning it begins with something new, they are computed again.
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         self.step(event, lesson, scores)
     }
 
-    /// Say what each attribute contributes to the scores of the event that was predicted last, which are in `into`.
+    /// Compute the contribution of each attribute to the scores of the event that was predicted last, which are in
+    /// `into`.
     ///
-    /// A learner whose score is no sum says what the scores would lose without each.
+    /// A learner whose score is not a sum computes what the scores would lose without each attribute.
     fn explain(&mut self, event: Event, into: &mut Explanation) {
         leave_one_out(self, event, into);
     }
 
-    /// Mean and variance of each coordinate given what an event observes, if the learner knows how they go together.
+    /// Mean and variance of each coordinate given what an event observes, if the learner has learned how they are
+    /// correlated.
     fn conditional(&mut self, _event: Event) -> Option<Vec<(f64, f64)>> {
         None
     }
 
-    /// Forget what was learned of attributes and coordinates that were given up: they come back as others.
+    /// Forget what was learned about evicted attributes and coordinates: their indices will be used for others.
     ///
-    /// From then on they tell as little as what was never learned.
+    /// From then on they contribute as little as if they had never been learned.
     fn forget(&mut self, gone: &Gone);
 
-    /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.
+    /// Change to this many classes; a weight w of two classes becomes -w/2 and w/2, and new classes begin with 0.
     fn widen(&mut self, classes: usize);
 
-    /// Forget everything, and go on as after `steps` steps.
+    /// Forget everything, and continue as after `steps` steps.
     fn restart(&mut self, steps: u64);
 
     /// Sizes of the model, `bytes` among them, and what became of the examples; in order.
     fn summary(&self) -> Vec<(&'static str, Fact)>;
 
-    /// Everything learned.
+    /// Everything that was learned.
     fn state(&self) -> State;
 
-    /// Take over a state, of a model with so many attributes and coordinates.
+    /// Load a state of a model with this many attributes and coordinates.
     ///
     /// # Errors
     ///
-    /// If the arrays contradict each other, or point outside of the model. The learner is then as after
-    /// `restart(0)`, or as it was.
+    /// If the arrays contradict each other, or point outside of the model. The learner is then as after `restart(0)`,
+    /// or unchanged.
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused>;
 
-    /// Number the classes anew: class c becomes `places[c]`, and all of `places` are different.
+    /// Renumber the classes: class c becomes `places[c]`, and all of `places` are different.
     ///
-    /// With one row of scores `places` is `[0, 1]` or `[1, 0]`, which turns the signs of all scores; else it is
-    /// as long as there are classes.
+    /// With one row of scores `places` is `[0, 1]` or `[1, 0]`, which flips the signs of all scores; otherwise its
+    /// length is the number of classes.
     ///
     /// # Errors
     ///
-    /// If the learner cannot: why, in one line.
+    /// If the learner cannot do this: why, in one line.
     fn relabel(&mut self, _places: &[usize]) -> Result<(), Refused> {
         Err("this kind of learner cannot be merged".to_owned())
     }
 
-    /// Add to how models go over into a merged one what becomes of values that learners standardise themselves:
-    /// `changes` are of this one, which is the base, and of `parts`, all as they are before [`Self::carry`].
+    /// Complete the changes to a merged model for values that learners standardise themselves: `changes` are those of
+    /// this learner, which is the base, and of `parts`, all as they are before [`Self::carry`].
     ///
     /// # Errors
     ///
@@ -256,34 +256,34 @@ pub trait Learner: Any + DynClone + Send + Sync {
         Ok(())
     }
 
-    /// Forget the latest errors: what comes next does not follow the events learned last.
+    /// Forget the latest errors: the next event does not directly follow those learned last.
     fn forget_last(&mut self) {}
 
-    /// Whether names have to keep their indices when models are merged, for weights are found by hashing them.
+    /// Whether names have to keep their indices when models are merged, because weights are located by hashing them.
     fn is_hashed(&self) -> bool {
         false
     }
 
-    /// Go over to the names and scales of a merged model.
+    /// Change to the names and scales of a merged model.
     ///
-    /// Scores of events stay what they were, as far as the docstring of the learner's `merging.rs` does not say
-    /// otherwise. Where only indices change, they stay to the last bits.
+    /// Scores of events stay the same, unless the docstring of the learner's `merging.rs` says otherwise. If only
+    /// indices change, they stay the same up to the last bits.
     ///
     /// # Errors
     ///
-    /// If the learner cannot, as where a hashed table would need other places: why, in one line.
+    /// If the learner cannot do this, for instance because a hashed table would need other slots: why, in one line.
     fn carry(&mut self, _change: &Change) -> Result<(), Refused> {
         Err("this kind of learner cannot be merged".to_owned())
     }
 
-    /// Take in what `parts` have learned since each of them was as this one is: `self + Σ (part - self)`.
+    /// Take in what `parts` have learned since each of them was identical to this one: `self + Σ (part - self)`.
     ///
-    /// All have been carried to the same names and scales, and have as many classes. The order of the parts does not
-    /// show but in the last bits, nor does it where some of them were merged before.
+    /// All have been translated to the same names and scales, and have the same number of classes. The order of the
+    /// parts affects only the last bits, and so does merging some of them beforehand.
     ///
     /// # Errors
     ///
-    /// If a part is another kind of learner, or has other settings: why, in one line. This one may then be in any
+    /// If a part is another kind of learner, or has other settings: why, in one line. This learner may then be in any
     /// state.
     fn merge(&mut self, _parts: &[&dyn Learner]) -> Result<(), Refused> {
         Err("this kind of learner cannot be merged".to_owned())

@@ -1,8 +1,8 @@
-//! What streamkarma runs for each event.
+//! The engine of streamkarma: everything that runs for each event.
 //!
-//! An event walks one way: it is encoded, scored by a learner or a mixture of learners, and learned. A
-//! block of events is a loop over single ones, so that how the input was cut never shows. Nothing here
-//! knows Python but `python`, which is compiled on demand.
+//! Each event is encoded, scored by a learner or a mixture of learners, and then learned. A block of events is
+//! processed as a loop over single events, so that results do not depend on how the input was split. Only the module
+//! `python` depends on Python; it is compiled on demand.
 //!
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 

@@ -1,9 +1,9 @@
-//! Lines of JSON as events.
+//! Reads events from lines of JSON.
 //!
-//! Nearly all are read in one pass, in which values go straight to the encoder; see [`one_pass`]. Names inside
-//! of objects are joined with dots. Texts in an array are tags of the array's name, and its other elements
-//! are numbered. A line with a name that comes twice
-//! is read again, the long way: of a name that occurs twice in an object the last counts.
+//! Nearly all lines are read in one pass, in which values go straight to the encoder; see [`one_pass`]. Names inside
+//! objects are joined with dots. Texts in an array are tags under the array's name, and its other elements are
+//! numbered. A line in which a name occurs twice is read again by a slower method: the last value of a name in an
+//! object is used.
 
 use crate::ahead::Ahead;
 use crate::encoder::Encoder;
@@ -14,39 +14,39 @@ use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
 use crate::names::{Name, shown};
 use crate::one_pass;
 
-/// Deeper records are refused: real events are flat or nearly so, and depth is how a hostile record would
+/// Records nested deeper are rejected: real events are flat or nearly so, and a malicious record would use depth to
 /// make a reader recurse.
 pub const MAX_DEPTH: usize = 32;
-/// Bytes of all names of a record once they are joined: a long name around a long array would be repeated
-/// for each of its elements.
+/// Maximum number of bytes of all joined names of a record: a long name around a long array would be repeated for each
+/// of its elements.
 pub const MAX_NAMES: usize = 1 << 26;
-/// A name and its value take some so many bytes: what room is made by.
+/// Approximate number of bytes of a name and its value, for reserving capacity.
 const BYTES_OF_AN_ITEM: usize = 12;
-/// An event of a larger weight counts as one of this: what it adds to a model must stay finite.
+/// Maximum weight of an event, to which larger ones are reduced: what it adds to a model must stay finite.
 pub const HEAVIEST: f64 = 1e15;
 
 /// How lines are read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// What is no attribute.
+    /// The names that are not attributes.
     pub roles: Roles,
     /// Whether events with a label are learned.
     pub learn: bool,
-    /// Whether events without one are.
+    /// Whether unlabelled events are.
     pub unlabelled: bool,
-    /// Whether to stop behind the first line that is no event.
+    /// Whether to stop after the first line that is not an event.
     pub strict: bool,
 }
 
-/// Why a line was not taken.
+/// Why a line was not accepted.
 enum Why {
-    /// It is no event.
+    /// It is not an event.
     Fault(Fault),
-    /// Its label, in JSON, is not known.
+    /// Its label, in JSON, is unknown.
     Label(String),
 }
 
-/// What was taken out of a record.
+/// Values extracted from a record.
 #[derive(Default)]
 pub struct Taken<'a> {
     label: Option<&'a str>,
@@ -55,8 +55,8 @@ pub struct Taken<'a> {
 }
 
 impl Reading {
-    /// Read up to `most` events from `begin` on, each line but the last ended by a newline, up to the first
-    /// whose label is not known. That one, and those that are no events, leave no trace.
+    /// Read up to `most` events from `begin` on, each line but the last ended by a newline, up to the first with an
+    /// unknown label. That line, and those that are not events, leave no trace.
     pub fn read(
         &self,
         encoder: &mut Encoder,
@@ -146,7 +146,7 @@ impl Reading {
         }
     }
 
-    /// A value, or what is in it.
+    /// A value, or its contents.
     fn walk<'a>(
         &self,
         encoder: &mut Encoder,
@@ -195,7 +195,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Encode a record that was read, unless its label is not known.
+    /// Encode a record that was read, unless its label is unknown.
     fn enter(
         &self,
         encoder: &mut Encoder,
@@ -232,7 +232,7 @@ impl Reading {
 }
 
 impl<'a> Taken<'a> {
-    /// Keep a value; whether there is one already.
+    /// Store a value; returns whether there was one already.
     pub fn put(&mut self, role: Role, raw: &'a str) -> bool {
         let place = match role {
             Role::Target => &mut self.label,
@@ -247,12 +247,12 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// Whether a line of such bytes alone is as good as empty.
+/// Whether a line consisting only of such bytes is treated as empty.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ')
 }
 
-/// Whether a text is JSON, and an object.
+/// Checks that a text is a JSON object.
 ///
 /// # Errors
 ///

@@ -173,7 +173,7 @@ fn broken_bytes_never_panic() {
 
 #[test]
 fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
-    // More than there may be, so that some leave; then names in every way, wrong, nested or missing.
+    // More than the maximum, so that some are evicted; then names written in every way, wrong, nested or missing.
     let mut text: String = (0..5500).map(|n| format!("{{\"who\":\"e{n}\",\"a\":{n},\"y\":7}}\n")).collect();
     for n in 500..1500 {
         text += &format!("{{\"b\":1,\"who\" : \"e{n}\",\"y\":7}}\n{{\"who\":{n},\"b\":2,\"y\":7}}\n");
@@ -193,7 +193,7 @@ fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
         (starts, values, encoder.following().map(Following::state))
     };
     let one_by_one = read_by(1);
-    // The constant, its own value, what it said before, and its labels.
+    // The constant, its own value, its earlier value, and its labels.
     assert!(one_by_one.0.contains(&5));
     assert_eq!(read_by(usize::MAX), one_by_one);
     assert_eq!(read_by(700), one_by_one);
@@ -201,7 +201,7 @@ fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
 
 #[test]
 fn integers_of_which_floats_have_not_all_digits_are_told_apart() {
-    // The last one is read the long way.
+    // The last one is read by the slower method.
     for whole in ["9007199254740992", "1234567890123456788", "18446744073709551614", "-92233720368547758070"]
     {
         let last = whole.as_bytes()[whole.len() - 1] + 1;

@@ -1,4 +1,4 @@
-//! Losses l(f, y) and their slopes in the score f.
+//! Losses l(f, y) and their derivatives (slopes) with respect to the score f.
 //!
 //! | name | for | l(f, y) |
 //! |---|---|---|
@@ -14,32 +14,32 @@
 
 use crate::math::{exp, log, log1p};
 
-/// Where Huber's loss turns linear, in standard deviations of the target when that is standardised.
+/// Where the Huber loss becomes linear, in standard deviations of the target if that is standardised.
 pub const DELTA: f64 = 1.0;
 /// Half the width of the insensitive tube, in the same unit.
 pub const EPSILON: f64 = 0.1;
 
-/// A loss; its number is the one that Python knows it by.
+/// A loss; its number identifies it in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// See the head of this module.
+    /// See the module documentation.
     Hinge,
-    /// See the head of this module.
+    /// See the module documentation.
     SquaredHinge,
-    /// See the head of this module.
+    /// See the module documentation.
     Logistic,
-    /// See the head of this module.
+    /// See the module documentation.
     Squared,
-    /// See the head of this module.
+    /// See the module documentation.
     Absolute,
-    /// See the head of this module.
+    /// See the module documentation.
     Huber,
-    /// See the head of this module.
+    /// See the module documentation.
     EpsilonInsensitive,
 }
 
 impl Loss {
-    /// All of them, in the order of their numbers.
+    /// All losses, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::Hinge,
         Self::SquaredHinge,
@@ -50,7 +50,7 @@ impl Loss {
         Self::EpsilonInsensitive,
     ];
 
-    /// The loss of one score, and its derivative in the score.
+    /// The loss of one score, and its derivative with respect to the score.
     pub fn of(self, score: f64, label: f64) -> (f64, f64) {
         let residual = score - label;
         let lack = 1.0 - label * score;
@@ -68,7 +68,7 @@ impl Loss {
         }
     }
 
-    /// The loss of one score per class; `slopes` receives the derivative in each of them.
+    /// The loss of one score per class; `slopes` receives the derivative with respect to each of them.
     pub fn of_classes(self, scores: &[f64], label: usize, slopes: &mut [f64]) -> f64 {
         slopes.fill(0.0);
         let mut rival = None;
@@ -101,7 +101,7 @@ impl Loss {
         if self == Self::Hinge { lack } else { lack * lack }
     }
 
-    /// The loss of scores, one or one per class, and their slopes.
+    /// The loss of one score, or of one score per class; `slopes` receives the derivatives.
     pub fn judge(self, scores: &[f64], label: f64, slopes: &mut [f64]) -> f64 {
         if let [score] = scores {
             let (loss, slope) = self.of(*score, label);
@@ -112,7 +112,7 @@ impl Loss {
     }
 }
 
-/// Through exp of what is negative, so that nothing overflows.
+/// The logistic loss and its slope, with exp of negative numbers only, so that nothing overflows.
 fn logistic(margin: f64, label: f64) -> (f64, f64) {
     let tail = exp(-margin.abs());
     if margin > 0.0 {

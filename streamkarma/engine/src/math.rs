@@ -1,11 +1,11 @@
-//! Arithmetic that gives the same bits on every processor, and however events are cut into blocks.
+//! Arithmetic that gives the same bits on every processor, however events are split into blocks.
 //!
-//! `exp`, `log` and their like come from a crate, since those of operating systems differ. Sums go one fixed way.
-//! (Rust fuses no multiplication with an addition by itself.)
+//! `exp`, `log` and the like come from a crate, since those of operating systems differ. Sums are taken in a fixed
+//! order. (Rust never fuses a multiplication and an addition by itself.)
 
 pub use libm::{acosh, asinh, cos, cosh, exp, log, log1p, pow, sin, sinh};
 
-/// The sum of products, over as many as `left` has; four sums side by side, for none to wait for the last.
+/// The dot product over the length of `left`, as four independent sums, so that no addition waits for the previous one.
 ///
 /// ```
 /// assert_eq!(_engine::math::dot(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
@@ -28,13 +28,13 @@ pub fn dot(left: &[f64], right: &[f64]) -> f64 {
 
 /// Turn scores within ±700 into `1 / (1 + exp(-score))`.
 ///
-/// Written out, so that processors compute several at a time: one after another, these were 3 % of what a mixture of
-/// twenty costs. The last two bits may differ from those of [`logistic`].
+/// Written out, so that processors compute several at a time: one by one, these took 3 % of the time of a mixture of
+/// twenty. The last two bits may differ from those of [`logistic`].
 pub fn logistic_all(scores: &mut [f64]) {
     scores.iter_mut().for_each(|score| *score = 1.0 / (1.0 + exp_within(-*score)));
 }
 
-/// Turn numbers within ±700 into their exponentials, several at a time, as [`logistic_all`] does.
+/// Turn numbers within ±700 into their exponentials, several at a time like [`logistic_all`].
 pub fn exp_all(numbers: &mut [f64]) {
     numbers.iter_mut().for_each(|number| *number = exp_within(*number));
 }
@@ -43,13 +43,13 @@ pub fn exp_all(numbers: &mut [f64]) {
 #[inline(always)]
 fn exp_within(x: f64) -> f64 {
     use std::f64::consts::{LN_2, LOG2_E};
-    // Added to a number, it leaves the nearest integer in the last bits.
+    // Adding this to a number leaves the nearest integer in the last bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
-    // ln 2 in two parts: the first has no rounding error when multiplied by an integer up to 1,023, the second what
-    // it lacks, with what LN_2 itself lacks.
+    // ln 2 in two parts: the first has no rounding error when multiplied by an integer up to 1,023; the second is the
+    // remainder, including what LN_2 itself lacks.
     const HIGH: f64 = 0.693_147_180_369_123_8;
     const LOW: f64 = (LN_2 - HIGH) + 2.319_046_813_846_299_6e-17;
-    // 1 / n!; on ±ln 2 / 2 what is left out is below 2e-16.
+    // 1 / n!; within ±ln 2 / 2 the terms left out are below 2e-16.
     const INVERSE_FACTORIALS: [f64; 13] = {
         let (mut inverse, mut n) = ([1.0; 13], 2);
         while n < 13 {
@@ -65,7 +65,7 @@ fn exp_within(x: f64) -> f64 {
     sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
 }
 
-/// `1 / (1 + exp(-score))`, through exp of what is negative, so that nothing overflows.
+/// `1 / (1 + exp(-score))`, with exp of negative numbers only, so that nothing overflows.
 pub fn logistic(score: f64) -> f64 {
     let tail = exp(-score.abs());
     let larger = 1.0 / (1.0 + tail);

@@ -1,4 +1,4 @@
-//! What learners share that are merged: telling the parts' kinds, and averages of what parts have learned.
+//! Helpers for merging learners: checks that the parts are of one kind, and averages of what they have learned.
 
 #[cfg(test)]
 pub mod checks;
@@ -9,18 +9,18 @@ use crate::change::Change;
 use crate::learner::Learner;
 use crate::state::{Refused, ensure};
 
-/// The parts as learners of one kind.
+/// Downcast the parts to learners of one kind.
 ///
 /// # Errors
 ///
-/// If one of them is of another kind.
+/// If a part is of another kind.
 pub fn of_kind<'a, T: Learner>(parts: &[&'a dyn Learner]) -> Result<Vec<&'a T>, Refused> {
     let own = |part: &&'a dyn Learner| (*part as &dyn Any).downcast_ref::<T>();
     let all: Option<Vec<&T>> = parts.iter().map(own).collect();
     all.ok_or_else(|| "models of different learners cannot be merged".to_owned())
 }
 
-/// Go on only with parts that learn alike.
+/// Check that the parts learn with the same settings.
 ///
 /// # Errors
 ///
@@ -29,18 +29,18 @@ pub fn ensure_alike(alike: bool) -> Result<(), Refused> {
     ensure(alike, "models that learn with different settings cannot be merged")
 }
 
-/// Go on only if nothing has to move that is hashed.
+/// Check that nothing hashed has to move.
 ///
 /// # Errors
 ///
-/// If it has.
+/// If it has to.
 pub fn ensure_movable(hashed: bool, change: &Change) -> Result<(), Refused> {
     let why = "a model whose table is hashed can only be merged with models that have the same names in the \
                same places; begin them from a common base";
     ensure(!hashed || !change.moves_names(), why)
 }
 
-/// Those of the parts that have learned anything since they were as a base, and how many events each.
+/// The parts that have learned anything since `base`, and from how many events each.
 ///
 /// # Errors
 ///
@@ -58,14 +58,14 @@ pub fn learned_since<'a, T: Learner>(
     Ok(events.filter(|&(_, events)| events > 0).collect())
 }
 
-/// What a base has counted, and what each part has counted since.
+/// The count of the base plus what each part has counted since.
 pub fn counted_together(base: u64, parts: impl Iterator<Item = u64>) -> u64 {
-    /// The most that a state may have.
+    /// Maximum count in a state.
     const MOST: u64 = (1 << 53) - 1;
     parts.fold(base, |total, part| total.saturating_add(part.saturating_sub(base))).min(MOST)
 }
 
-/// Where a class is after [`Learner::relabel`]: rows of so many cells each, in their new order.
+/// Reorder rows, `cells` per class, by the new positions of the classes after [`Learner::relabel`].
 pub fn relabelled<T: Clone>(rows: &[T], cells: usize, places: &[usize]) -> Vec<T> {
     let mut moved = rows.to_vec();
     for (row, &place) in rows.chunks_exact(cells.max(1)).zip(places) {
@@ -74,7 +74,7 @@ pub fn relabelled<T: Clone>(rows: &[T], cells: usize, places: &[usize]) -> Vec<T
     moved
 }
 
-/// Of a table, in each row of which every class has one number: the same, see [`relabelled`].
+/// Reorder the numbers in each row of a table with one column per class, see [`relabelled`].
 pub fn relabelled_rows<T: Copy>(table: &[T], places: &[usize]) -> Vec<T> {
     let mut moved = table.to_vec();
     let width = places.len().max(1);
@@ -84,7 +84,7 @@ pub fn relabelled_rows<T: Copy>(table: &[T], places: &[usize]) -> Vec<T> {
     moved
 }
 
-/// A mean of changes, each weighted by what is additive, such as the information gained.
+/// A mean of changes, each weighted by something additive, such as the information gained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {
     weight: f64,
@@ -92,13 +92,13 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Take in a change.
+    /// Add a change.
     pub fn put(&mut self, weight: f64, change: f64) {
         self.weight += weight;
         self.sum += weight * change;
     }
 
-    /// The mean; 0 where nothing has a weight.
+    /// The mean; 0 if nothing has a weight.
     pub fn value(self) -> f64 {
         if self.weight > 0.0 { self.sum / self.weight } else { 0.0 }
     }

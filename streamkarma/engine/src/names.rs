@@ -1,39 +1,39 @@
-//! Names of attributes, and lines on those that are ignored or make room.
+//! Names of attributes, and messages about those that are ignored or evicted.
 //!
-//! Texts are bytes in UTF-8, in which Python's lone surrogates are let stand as what they would be: the
-//! order of the bytes is that of the characters.
+//! Texts are bytes in UTF-8, except that Python's lone surrogates are encoded like other characters: the order of the
+//! bytes is that of the characters.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// So many attributes of which something is ignored are named to the user, cut to so many characters.
+/// Maximum number of attributes with ignored values that are named to the user, and characters shown of each name.
 const MOST_NAMED: usize = 5;
 const SHOWN: usize = 60;
 
-/// A name that is no text, such as a number or a pair.
+/// A name that is not a text, such as a number or a pair.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Foreign {
-    /// From 1; equal names have one number, which whoever knows what is equal gives out.
+    /// From 1; equal names share one id, which is assigned where equality can be decided.
     pub id: u64,
-    /// How it is written.
+    /// Its text representation.
     pub text: Vec<u8>,
-    /// What kind of thing it is, by which names of one text are put in order.
+    /// Its type, by which names with the same text are ordered.
     pub kind: Vec<u8>,
-    /// What it has of the bytes of all names.
+    /// Its contribution to the bytes of all names.
     pub size: usize,
 }
 
 /// The name of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum Name<'a> {
-    /// As nearly all are.
+    /// A text, as nearly all names are.
     Text(&'a [u8]),
     /// See [`Foreign`].
     Foreign(&'a Foreign),
 }
 
 impl<'a> Name<'a> {
-    /// How it is written.
+    /// Its text representation.
     pub fn text(&self) -> &'a [u8] {
         match self {
             Self::Text(text) => text,
@@ -41,7 +41,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// By which names of one text are put in order.
+    /// Its type, by which names with the same text are ordered.
     pub fn kind(&self) -> &'a [u8] {
         match self {
             Self::Text(_) => b"str",
@@ -49,7 +49,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Its bytes.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -57,7 +57,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// To keep.
+    /// An owned copy.
     pub fn stored(&self) -> Stored {
         match *self {
             Self::Text(text) => Stored::Text(text.into()),
@@ -66,7 +66,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// A name that is kept.
+/// An owned name.
 #[derive(Clone, Debug)]
 pub enum Stored {
     /// See [`Name`].
@@ -76,7 +76,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// To look at.
+    /// A borrowed view.
     pub fn name(&self) -> Name<'_> {
         match self {
             Self::Text(text) => Name::Text(text),
@@ -85,23 +85,23 @@ impl Stored {
     }
 }
 
-/// Why a new name or category has no place.
+/// Why a new name or category gets no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// The name has more bytes than this.
     Name(usize),
-    /// The category has.
+    /// The category has more bytes than this.
     Category(usize),
-    /// There are so many coordinates.
+    /// There are already this many coordinates.
     Coordinates(usize),
-    /// There are so many attributes.
+    /// There are already this many attributes.
     Attributes(usize),
-    /// All names and categories have so many bytes.
+    /// All names and categories already have this many bytes.
     Bytes(usize),
 }
 
 impl Lack {
-    /// As a line for the user, on an attribute of which a value is ignored.
+    /// As a message to the user about an attribute with an ignored value.
     fn said(self, name: &str) -> String {
         match self {
             Self::Name(most) => format!(
@@ -116,7 +116,7 @@ impl Lack {
         }
     }
 
-    /// Of what there is no more, and the option that gives more.
+    /// What has run out, and the option, if any, that raises its bound.
     fn bound(self) -> String {
         match self {
             Self::Coordinates(most) => {
@@ -130,19 +130,19 @@ impl Lack {
     }
 }
 
-/// What nobody was told yet about values that are ignored.
+/// Messages about ignored values, evictions and what attributes are taken for, not yet shown to the user.
 #[derive(Clone, Debug, Default)]
 pub struct News {
     lines: Vec<String>,
     named: HashSet<String>,
-    /// How many sentinels were named.
+    /// How many sentinels were reported.
     sentinels: usize,
-    /// Whether it was said that names make room for others.
+    /// Whether evictions were reported.
     told_of_room: bool,
 }
 
 impl News {
-    /// Have an attribute named, if it was not yet and few were.
+    /// Report an attribute with an ignored value, unless it or too many others were reported before.
     pub fn tell(&mut self, name: Name, lack: Lack) {
         if self.named.len() > MOST_NAMED {
             return;
@@ -159,7 +159,7 @@ impl News {
         self.named.insert(shown);
     }
 
-    /// Say once that names make room for others.
+    /// Report once that names are evicted in favour of new ones.
     pub fn tell_of_room(&mut self, lack: Lack) {
         if !std::mem::replace(&mut self.told_of_room, true) {
             self.lines.push(format!(
@@ -170,8 +170,8 @@ impl News {
         }
     }
 
-    /// Have an attribute named whose values are nearly all new: one of the events, or the last label of an entity,
-    /// on which `--ignore` has no effect.
+    /// Report an attribute with nearly all values new: one of the events, or the last label of an entity, on which
+    /// `--ignore` has no effect.
     pub fn tell_of_identifier(&mut self, name: Name, is_label: bool) {
         let name = shown(name.text());
         let remedy = if is_label { "--no-carry-labels".to_owned() } else { format!("--ignore {name}") };
@@ -181,7 +181,7 @@ impl News {
         ));
     }
 
-    /// Have an attribute named whose values are points in time.
+    /// Report an attribute with points in time as values.
     pub fn tell_of_time(&mut self, name: Name) {
         let name = shown(name.text());
         self.lines.push(format!(
@@ -190,7 +190,7 @@ impl News {
         ));
     }
 
-    /// Have an attribute named whose words count.
+    /// Report an attribute that is split into words.
     pub fn tell_of_text(&mut self, name: Name) {
         let name = shown(name.text());
         self.lines.push(format!(
@@ -199,7 +199,7 @@ impl News {
         ));
     }
 
-    /// Have a sentinel named that was found.
+    /// Report a sentinel that was found.
     pub fn tell_of_sentinel(&mut self, name: Name, value: f64) {
         self.sentinels += 1;
         if self.sentinels > MOST_NAMED {
@@ -217,15 +217,15 @@ impl News {
         ));
     }
 
-    /// The lines since the last time.
+    /// The messages since the last call.
     pub fn take(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 }
 
-/// A name as it can stand in a line.
+/// A name, made safe for display in a message.
 pub fn shown(text: &[u8]) -> String {
-    // No more is looked at than can be shown: a name may have megabytes.
+    // Process no more than can be shown: a name may have megabytes.
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * SHOWN + 4)]).into_owned();
     let mut shown: String =
         text.chars().take(SHOWN).map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect();
@@ -235,14 +235,14 @@ pub fn shown(text: &[u8]) -> String {
     shown
 }
 
-/// Whether a character can be shown as it is.
+/// Whether a character can be shown unchanged.
 fn is_printable(c: char) -> bool {
-    // Behind another character an accent is not escaped.
+    // After another character, an accent is not escaped.
     let escaped = format!("a{c}").escape_debug().nth(1);
     matches!(c, '\'' | '"' | '\\') || escaped != Some('\\')
 }
 
-/// A number with a comma before every three digits.
+/// A number with thousands separated by commas: one before every three digits.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();

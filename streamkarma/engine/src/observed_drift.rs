@@ -1,44 +1,44 @@
-//! In what share of events each attribute is there, and whether that changes: a window of ADWIN for each.
+//! The fraction of events in which each attribute is present, and whether it changes: one ADWIN window per attribute.
 //!
-//! Only what events say themselves is there: with what their entities said before, nobody would miss a sensor that
-//! died.
+//! Only values from the event itself count as present: with values carried over from earlier events of its entity, a
+//! dead sensor would go unnoticed.
 
 use crate::adwin::{Adwin, Drift};
 use crate::encoded::Encoded;
 
-/// How changes are looked for.
+/// How to look for changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Watching {
-    /// The probability of an alarm by chance, each time, see [`Adwin::new`].
+    /// Probability of a false alarm per test, see [`Adwin::new`].
     pub delta: f64,
-    /// Events that are taken in together: single ones would take many times as long.
+    /// Events per batch: adding them one by one would take many times as long.
     pub batch: usize,
-    /// Changes of an attribute within so many events count as one: windows shrink step by step.
+    /// Changes of an attribute within this many events count as one, since windows shrink step by step.
     pub apart: u64,
-    /// Attributes that are watched: those known first.
+    /// Maximum number of attributes that are watched: those known first.
     pub most: usize,
 }
 
-/// A change: an attribute is there more or less often.
+/// A change: an attribute is present more or less often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The number of the event at which it was found.
     pub event: u64,
-    /// Which attribute.
+    /// The attribute.
     pub attribute: usize,
-    /// In what share of the events it was there.
+    /// The fraction of events in which it was present.
     pub before: f64,
-    /// In what share it is there now.
+    /// The fraction in which it is present now.
     pub after: f64,
 }
 
-/// Watches which attributes events have.
+/// Detects changes in how often attributes are present.
 #[derive(Clone, Debug)]
 pub struct ObservedDrift {
     how: Watching,
-    /// By attribute, the constant apart.
+    /// By attribute, without the constant.
     watches: Vec<Watch>,
-    /// In how many events of this batch each attribute was, and how many events it has so far.
+    /// How many events of this batch each attribute was present in, and how many events the batch has so far.
     counts: Vec<u64>,
     count: usize,
 }
@@ -51,23 +51,23 @@ struct Watch {
 }
 
 impl ObservedDrift {
-    /// One that has seen nothing.
+    /// Create a detector that has seen no events.
     pub fn new(how: Watching) -> Self {
         Self { how, watches: Vec::new(), counts: Vec::new(), count: 0 }
     }
 
-    /// Add events in turn, and return the changes found; `first` is the number of the first of them.
+    /// Add events in order and return the changes found; `first` is the number of the first event.
     pub fn add(&mut self, events: &Encoded, first: u64) -> Vec<Change> {
         let mut found = Vec::new();
         let block = events.block();
-        // Places ascend here as there.
+        // Both these and the positions below ascend.
         let mut derived = events.derived.iter().copied().peekable();
         for (t, number) in (0..block.len()).zip(first..) {
             if let Some(gone) = block.gone_before(t) {
                 self.forget(&gone.attributes);
             }
             let mut place = block.starts[t];
-            // An attribute may have several items, side by side.
+            // An attribute may have several adjacent items.
             for items in block.event(t).attributes.chunk_by(|one, next| one == next) {
                 let attribute = items[0] as usize;
                 while derived.next_if(|&at| at < place).is_some() {}
@@ -89,7 +89,7 @@ impl ObservedDrift {
         found
     }
 
-    /// Attributes were given up, whose indices may be those of others from now on.
+    /// Forget evicted attributes, since other attributes may reuse their indices from now on.
     fn forget(&mut self, attributes: &[u32]) {
         for attribute in attributes.iter().filter(|&&attribute| attribute > 0) {
             let at = *attribute as usize - 1;
@@ -102,7 +102,7 @@ impl ObservedDrift {
         }
     }
 
-    /// In what share of the events since its last change each attribute is there, that has been there at all.
+    /// Each attribute observed so far, with the fraction of events since its last change in which it was present.
     pub fn shares(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let known = (1..).zip(&self.watches).filter(|(_, watch)| !watch.adwin.is_empty());
         known.map(|(attribute, watch)| (attribute, watch.adwin.mean()))
@@ -112,7 +112,7 @@ impl ObservedDrift {
         let Watching { delta, batch, apart, .. } = self.how;
         self.watches.resize_with(self.counts.len(), || Watch { adwin: Adwin::new(delta), last: None });
         for (attribute, (watch, count)) in (1..).zip(self.watches.iter_mut().zip(&mut self.counts)) {
-            // Of zeros and ones the squares are the numbers themselves.
+            // The squares of zeros and ones are the numbers themselves.
             let there = std::mem::take(count) as f64;
             if let Some(Drift { before, after, .. }) = watch.adwin.update(batch as u64, there, there) {
                 if watch.last.is_none_or(|last| event >= last + apart) {

@@ -1,7 +1,7 @@
-//! Objects of JSON in one pass: what nearly every line is.
+//! Reads JSON objects in one pass, which suffices for nearly every line.
 //!
-//! Names inside of objects and arrays are joined with dots on the way. Whatever is unusual, such as a name
-//! that comes twice, is left to the long way of [`lines`](crate::lines), which says what it means.
+//! Names inside objects and arrays are joined with dots along the way. Anything unusual, such as a duplicate name, is
+//! left to the long way of [`lines`](crate::lines), which defines what it means.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::json::{EXACT, Fault, Text, not_json};
 use crate::lines::{MAX_DEPTH, MAX_NAMES, Taken};
 use crate::names::Name;
 
-/// Read an object: attributes go to the encoder, in which an event was begun, and the rest is taken out.
-/// False if it has to be read the long way.
+/// Read an object: attributes go to the encoder, where an event must have been begun, and the other fields to `taken`.
+/// Returns false if it has to be read the long way.
 ///
 /// # Errors
 ///
-/// If it is no JSON, or holds an infinite number.
+/// If it is not valid JSON, or holds an infinite number.
 pub fn read<'a>(
     encoder: &mut Encoder,
     roles: &Roles,
@@ -37,18 +37,18 @@ pub fn read<'a>(
     read.map(|()| true).map_err(|error| not_json(&error))
 }
 
-/// The objects and arrays inside of a record.
+/// The objects and arrays inside a record.
 #[derive(Default)]
 struct Nest {
-    /// The joined name of the value that is read.
+    /// The joined name of the current value.
     name: String,
     depth: usize,
-    /// Bytes of all joined names.
+    /// Total bytes of all joined names.
     bytes: usize,
-    /// The joined names of all objects and arrays, and where each ends.
+    /// The joined names of all objects and arrays, and where each of them ends.
     names: Vec<u8>,
     ends: Vec<usize>,
-    /// Which of them are attributes, since they have tags; ascending.
+    /// Indices of those that are attributes, since they have tags; ascending.
     tagged: Vec<usize>,
     is_odd: bool,
 }
@@ -64,7 +64,7 @@ impl Nest {
         all.filter(|(at, _)| !self.tagged.contains(at)).map(|(_, name)| name)
     }
 
-    /// Take note of an object or array of the present name; false if the record has to be read the long way.
+    /// Record an object or array with the current name; false if the record has to be read the long way.
     fn enter(&mut self) -> bool {
         self.bytes += self.name.len();
         let is_known = self.containers().any(|name| name == self.name.as_bytes());
@@ -75,12 +75,12 @@ impl Nest {
         !self.is_odd
     }
 
-    /// Go to a name inside of the one that ends there; false if all names are too long by now.
+    /// Step into `name` below the name that ends at `end`; false if all names together are too long by now.
     fn step_into(&mut self, end: usize, name: &impl fmt::Display) -> bool {
         use fmt::Write;
 
         self.name.truncate(end);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         _ = write!(self.name, ".{name}");
         self.bytes += self.name.len();
         self.is_odd |= self.bytes > MAX_NAMES;
@@ -88,7 +88,7 @@ impl Nest {
     }
 }
 
-/// With more objects and arrays than this a record is read the long way, which looks names up by hash.
+/// A record with more objects and arrays than this is read the long way, which looks names up by hash.
 const MOST_CONTAINERS: usize = 16;
 
 /// The record itself.
@@ -116,7 +116,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
                 }
                 Some(role) => {
                     let raw = map.next_value::<&RawValue>()?.get();
-                    // A name with a dot may lie in there.
+                    // It may contain a field that a dotted name refers to.
                     nest.is_odd |= roles.dotted && raw.starts_with(['{', '[']);
                     nest.is_odd |= taken.put(role, raw);
                 }
@@ -126,22 +126,22 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
     }
 }
 
-/// The value of an attribute, or an object or array with more of them if these may be looked `inside`.
+/// The value of an attribute, or, if it may be read `inside`, an object or array with more attributes.
 struct Attribute<'r> {
     encoder: &'r mut Encoder,
     nest: &'r mut Nest,
     name: &'r str,
     inside: bool,
-    /// Where texts go of an array that it is an element of.
+    /// Where texts go if this is an element of an array.
     tags: Option<&'r mut Tags>,
 }
 
-/// The texts of an array, which are tags of its name.
+/// The texts of an array, which are tags under its name.
 struct Tags {
-    /// How long the name is, and which of the containers the array is.
+    /// The length of the name, and the index of the array among the containers.
     end: usize,
     container: usize,
-    /// Where the encoder has them; None before the first.
+    /// Their bag in the encoder; None before the first text.
     bag: Option<usize>,
 }
 
@@ -158,7 +158,7 @@ impl Attribute<'_> {
         self.encoder.number(Name::Text(self.name.as_bytes()), value);
     }
 
-    /// An integer of which a float has not all digits.
+    /// An integer that has more digits than a float can hold.
     #[cold]
     fn integer(self, integer: impl fmt::Display, value: f64) {
         let name = Name::Text(self.name.as_bytes());
@@ -169,7 +169,7 @@ impl Attribute<'_> {
         }
     }
 
-    /// Begin what is nested under this name.
+    /// Begin the object or array of this name.
     fn enter<E: Error>(&mut self) -> Result<(), E> {
         self.nest.name.clear();
         self.nest.name.push_str(self.name);

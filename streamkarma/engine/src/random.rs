@@ -4,7 +4,7 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// From 0 to 1, which is never met.
+    /// Uniform from 0 to 1, the latter excluded.
     pub fn unit(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -1,30 +1,30 @@
-//! Values that are not known when an event is encoded: what the labels before it say of a category.
+//! Values that are not known when an event is encoded: target statistics of categories.
 //!
-//! In their place an event has the *key* of the category, a number of 52 bits, as a value beyond all others.
-//! [`Rated`](crate::learners::rated::Rated) puts the value there; no other learner ever sees a key.
+//! The event has the *key* of the category instead, a number of 52 bits, stored as a value larger than any real one.
+//! [`Rated`](crate::learners::rated::Rated) replaces it with the value; no other learner ever sees a key.
 
-/// Keys of categories are below this, and those of the neighbourhoods of numbers below its double.
+/// Keys of categories are below this, and keys of neighbourhoods of numbers below twice this.
 pub const KEYS: u64 = 1 << 52;
 
 /// 2^700. Values are within 10^100, which is below 2^333.
 const UNIT: f64 = f64::from_bits((1023 + 700) << 52);
 
-/// The key of a category; `name` is the hash of its attribute's name.
+/// The key of a category; `name` is the hash of the attribute's name.
 pub fn key_of(name: u64, category: &[u8]) -> u64 {
     (hash_of(name, category) >> 12).max(1)
 }
 
-/// The key of the neighbourhood of a number.
+/// The key of a neighbourhood of a number.
 pub fn neighbourhood_of(name: u64, neighbourhood: &[u8]) -> u64 {
     KEYS + key_of(name, neighbourhood)
 }
 
-/// Whether a key is that of a neighbourhood.
+/// Whether a key belongs to a neighbourhood.
 pub fn is_neighbourhood(key: u64) -> bool {
     key >= KEYS
 }
 
-/// A hash that goes on from another, the same on every machine: as FNV-1a, but eight bytes at a time.
+/// Continue a hash over `text`, with the same result on every machine: like FNV-1a, but eight bytes at a time.
 pub fn hash_of(before: u64, text: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| {
         let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -37,7 +37,7 @@ pub fn hash_of(before: u64, text: &[u8]) -> u64 {
     step(step(hash, u64::from_le_bytes(last)), text.len() as u64)
 }
 
-/// A key as the value of an item.
+/// A key, encoded as the value of an item.
 pub fn as_value(key: u64) -> f64 {
     key as f64 * UNIT
 }
@@ -47,7 +47,7 @@ pub fn is_key(value: f64) -> bool {
     value >= UNIT
 }
 
-/// The key that is the value of an item, if it is one.
+/// Decode the key from the value of an item, if it is one.
 pub fn from_value(value: f64) -> Option<u64> {
     is_key(value).then(|| (value / UNIT) as u64)
 }

@@ -1,25 +1,25 @@
-//! Whether errors have risen of late, by more than chance explains: what an abrupt change looks like.
+//! Whether recent errors have risen by more than chance explains, as after an abrupt change.
 //!
-//! The mean of the latest errors is compared with that of many, and with how far it scatters around it: by chance, or,
-//! where errors come in bunches, as it was seen to. This is less certain than [`crate::adwin`], but it is cheap enough
-//! for each of many models at every event, and whoever asks loses little by a false alarm.
+//! The mean of the latest errors is compared with that of many, relative to its scatter around it: the scatter by
+//! chance or, if errors come in bursts, the observed one. This is less reliable than [`crate::adwin`], but cheap enough
+//! to run for each of many models at every event, and callers lose little by a false alarm.
 
 use crate::math::exp;
 use crate::state::{Refused, ensure};
 
-/// Means are over about so many events.
+/// Window of the means, in events.
 const WINDOW: f64 = 2000.0;
-/// And the mean of the latest errors over so many.
+/// Window of the mean of the latest errors.
 const LATEST: f64 = 32.0;
-/// Before so many events nothing is told.
+/// No rise is reported before this many events.
 const PROBATION: f64 = 200.0;
-/// Errors have risen when the latest are above the mean by so many deviations of theirs.
+/// Errors have risen if the mean of the latest exceeds that of all by this many of its standard deviations.
 const DEVIATIONS: f64 = 4.0;
-/// And by this much more: where there are hardly any errors, a few do not tell.
+/// In addition, it must exceed it by this much: where errors are rare, a few prove nothing.
 const MARGIN: f64 = 0.02;
 
-/// Means of errors, which are between 0 and 1: of all, of their squares, of the latest, and of the squared distance
-/// between the latter and the first.
+/// Means of errors, which are between 0 and 1: of all errors, of their squares, of the latest errors, and of the
+/// squared distance between the latter and the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rise {
     events: f64,
@@ -30,7 +30,7 @@ pub struct Rise {
 }
 
 impl Rise {
-    /// Take note of the loss, 0 or more, of an event of some weight. Losses count as 1 - exp(-loss): none is far out.
+    /// Observe the loss (0 or more) of an event. Losses enter as 1 - exp(-loss), so that there are no outliers.
     pub fn observe(&mut self, loss: f64, weight: f64) {
         let (error, weight) = (1.0 - exp(-loss.max(0.0)), weight.min(1.0));
         self.events += weight;
@@ -43,24 +43,24 @@ impl Rise {
         self.scatter += slow * (apart * apart - self.scatter);
     }
 
-    /// Whether the latest errors are above the mean, beyond chance.
+    /// Whether the latest errors are above the mean by more than chance.
     pub fn is_seen(&self) -> bool {
-        // Of an exponential mean, half of what it is of a plain one over as many.
+        // The variance of an exponential mean is half that of a plain mean over as many events.
         let by_chance = 0.5 * (self.square - self.mean * self.mean) / LATEST;
         let deviation = by_chance.max(self.scatter).sqrt();
         self.events >= PROBATION && self.latest - self.mean > DEVIATIONS * deviation + MARGIN
     }
 
-    /// All that is known, for a file.
+    /// The state, for a file.
     pub fn numbers(&self) -> [f64; 5] {
         [self.events, self.mean, self.square, self.latest, self.scatter]
     }
 
-    /// What [`Self::numbers`] gave.
+    /// Restore what [`Self::numbers`] returned.
     ///
     /// # Errors
     ///
-    /// If a number is out of its range, or there are more or fewer.
+    /// If a number is out of its range, or there are too many or too few.
     pub fn restored(numbers: &[f64]) -> Result<Self, Refused> {
         let why = "the means of errors contradict each other";
         let &[events, mean, square, latest, scatter] = numbers else { return Err(why.to_owned()) };
@@ -69,7 +69,7 @@ impl Rise {
         Ok(Self { events, mean, square, latest, scatter })
     }
 
-    /// The mean of what several know, each with its share.
+    /// The mean of several, each weighted by its share.
     pub fn mean(parts: impl Iterator<Item = (Self, f64)>) -> Self {
         let mut sums = [0.0; 5];
         for (part, share) in parts {

@@ -1,22 +1,22 @@
-//! Rows of JSON, made from columns.
+//! Writes columns as rows of JSON.
 
-/// A column of values, one for each row.
+/// A column with one value per row.
 #[derive(Debug)]
 pub enum Column {
     /// Integers.
     Integers(Vec<i64>),
-    /// Numbers; one that is not finite is left out of its row.
+    /// Numbers; those that are not finite are omitted from their rows.
     Floats(Vec<f64>),
     /// True or false.
     Booleans(Vec<bool>),
-    /// JSON as it stands; an empty one is left out of its row.
+    /// Raw JSON; empty texts are omitted from their rows.
     Json(Vec<Vec<u8>>),
-    /// Which of some texts of JSON.
+    /// Indices into a list of JSON texts.
     Named(Vec<usize>, Vec<Vec<u8>>),
 }
 
 impl Column {
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Integers(values) => values.len(),
@@ -27,12 +27,12 @@ impl Column {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Write the value of a row; nothing where there is none.
+    /// Write the value of a row; nothing if it has none.
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let written = match self {
             Self::Integers(values) => serde_json::to_writer(out, &values[row]),
@@ -48,12 +48,12 @@ impl Column {
                 Ok(())
             }
         };
-        // Writing numbers to memory does not fail.
+        // Writing numbers to memory cannot fail.
         debug_assert!(written.is_ok());
     }
 }
 
-/// Objects of the same names, each ended by a newline; `names` are JSON, and columns equally long.
+/// Write one object per row, each followed by a newline; `names` are JSON, and all columns have the same length.
 pub fn write(names: &[Vec<u8>], columns: &[Column]) -> Vec<u8> {
     let rows = columns.first().map_or(0, Column::len);
     let keys: Vec<Vec<u8>> = names.iter().map(|name| [name.as_slice(), b":"].concat()).collect();

@@ -1,28 +1,28 @@
-//! Running mean and deviation of a number, which a few wild values do not move.
+//! Running mean and deviation of a number, robust against a few outliers.
 //!
-//! One reading of 1e8, or a -9999 that stands for "no reading" in every twentieth event, would decide a
-//! plain mean and variance for good. Here a value far out counts as one at the edge, [`CUT`] deviations
-//! from the mean, so that the edge moves only if many lie beyond it: more than 1 in `CUT`² of them.
+//! One reading of 1e8, or a -9999 that stands for "no reading" in every twentieth event, would dominate a plain mean
+//! and variance for good. Here an outlier counts as a value at the edge, [`CUT`] deviations from the mean, so that the
+//! edge moves only if many values lie beyond it: more than 1 in `CUT`² of them.
 //!
-//! Two kinds of values would mislead that rule:
+//! Two kinds of values would mislead this rule:
 //!
-//! - *The first ones*, as long as no deviation is known. [`START`] of them are kept, and cut at a multiple
-//!   of their median distance from their median.
-//! - *A value that most events share*, such as the 0 of a counter that seldom counts. The deviation would
-//!   shrink to 0, and every other value would look far out. So such a value is counted apart, and the edge
-//!   is that of the others. (It is found by majority vote, after Boyer and Moore.)
+//! - *The first ones*, as long as there is no deviation yet. [`START`] of them are kept, and clipped at a multiple of
+//!   their median distance from their median.
+//! - *A value that most events share*, such as the 0 of a counter that seldom counts. The deviation would shrink to 0,
+//!   and every other value would look like an outlier. So such a value is counted separately, and the edge is that of
+//!   the others. (It is found by majority vote, after Boyer and Moore.)
 //!
-//! Where the values move for good, as after a change of units, they are looked at anew: once [`RESTART`]
-//! more of them lay beyond the edge than within. A value that repeats does not count there, since a sensor
-//! that is stuck says nothing of the values to come.
+//! If the values move for good, as after a change of units, the scale restarts: once [`RESTART`] more values lay beyond
+//! the edge than within it. Repeated values are excluded from this count, since a stuck sensor tells nothing about the
+//! values to come.
 //!
-//! Where they move less far, or slowly, the older ones fade until the scale has caught up: see [`moving`].
+//! If they move less far, or slowly, the older values fade until the scale has caught up: see [`moving`].
 //!
-//! Without values far out, and where nothing moves, mean and deviation are those of all values (of the last
-//! `longest` ones).
+//! Without outliers and as long as nothing moves, mean and deviation are those of all values (of the last `longest`
+//! ones).
 //!
-//! A value of weight w counts as w in all sums. Where values are counted to tell whether something is more than
-//! chance, a heavy one is still one value: w counts as 1 there, or what takes so many values takes w times as much.
+//! A value of weight w has weight w in all sums. Where values are counted to rule out chance, a heavy one is still a
+//! single value: there w counts as 1, or a threshold in values is multiplied by w.
 
 mod merging;
 #[cfg(test)]
@@ -44,43 +44,43 @@ use std::hint::select_unpredictable;
 use self::moving::{FADING, Latest, SHORTEST};
 use crate::math::log;
 
-/// Standardised values beyond this are cut: one broken sensor must not outweigh the others.
+/// Standardised values are clipped here: one broken sensor must not outweigh the others.
 pub const CLIP: f64 = 5.0;
-/// Raw values beyond this are cut, so that their squares stay finite.
+/// Raw values are clipped here, so that their squares stay finite.
 pub const LARGEST: f64 = 1e100;
-/// Values beyond so many deviations count as one at that edge.
+/// Values beyond this many deviations count as lying at that edge.
 pub const CUT: f64 = 3.0;
-/// Values beyond so many deviations are no measurements, and count as missing. Amounts and other skewed
-/// numbers reach 20 deviations and more; units mixed up and codes for "none" lie beyond.
+/// Values beyond this many deviations are not measurements, and count as missing. Amounts and other skewed numbers
+/// reach 20 deviations and more; mixed-up units and codes for "none" lie beyond.
 pub const FAR: f64 = 50.0;
-/// So many values are kept before the rule above has a deviation to go by.
+/// Number of first values that are kept until there is a deviation for the rule above.
 pub const START: usize = 16;
-/// A weight is far lighter than another if it is less than this part of it.
+/// A weight is far lighter than another if it is less than this fraction of it.
 const LIGHT: f64 = 0.05;
-/// By what part the first values count less with each that is far lighter.
+/// The fraction by which each far lighter value reduces the weight of the first values.
 const LIGHTER: f64 = 0.1;
-/// They are cut at so many median distances, 12 deviations of a Gaussian.
+/// The first values are clipped at this many median distances, 12 deviations of a Gaussian.
 const START_CUT: f64 = 12.0 * 1.4826;
-/// So many more equal values than others are needed to count one apart, and as many as half of all.
+/// The lead in votes from which a value is counted separately; it must also exceed half of all values.
 const LEAD: f64 = 8.0;
-/// So many more values beyond the edge than within it are a new beginning.
+/// The scale restarts once this many more values lay beyond the edge than within it.
 pub const RESTART: f64 = 100.0;
-/// What is known of a number that is observed time and again.
+/// The running scale of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scale {
     /// Count, mean and sum of squared deviations of the ordinary values.
     ordinary: Sums,
-    /// The most common value, its count where it is counted apart, and its lead in votes.
+    /// The most common value, its count if it is counted separately, and its lead in votes.
     mode: f64,
     mode_count: f64,
     lead: f64,
-    /// How many more values lay beyond the edge than within.
+    /// How many more values lay beyond the edge than within it.
     beyond: f64,
-    /// Where the latest values lie.
+    /// The position of the latest values.
     latest: Latest,
-    /// How much of what was seen has faded because the number moved: -1 times the logarithm of what is left.
+    /// How much has faded because the number moved: -1 times the logarithm of the fraction that is left.
     moved: f64,
-    /// How many first values there are; START once they are no longer looked at.
+    /// How many first values are kept; START once they are no longer used.
     kept: usize,
     /// The first values, ascending.
     first: [f64; START],
@@ -95,10 +95,10 @@ struct Sums {
 }
 
 impl Sums {
-    /// Of a few values, which ascend, cut by their own median distance; `count` is the sum of their weights.
+    /// From a few sorted values, clipped by their own median distance; `count` is the sum of their weights.
     fn of_few(values: &[f64], count: f64) -> Self {
         let size = values.len();
-        // Differences from the median, so that of equal values the mean is exact and the squares are 0.
+        // Differences from the median, so that for equal values the mean is exact and the squares are 0.
         let centre = 0.5 * values[(size - 1) / 2] + 0.5 * values[size / 2];
         let edge = START_CUT * median_distance(values, centre);
         let (mut mean, mut squares) = (0.0, 0.0);
@@ -113,14 +113,14 @@ impl Sums {
     }
 }
 
-/// What [`Scale::observe`] says of a value.
+/// The statistics that [`Scale::observe`] returns for a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// Mean of what was seen so far, the value included.
+    /// The mean of the values so far, this one included.
     pub mean: f64,
-    /// Its standard deviation.
+    /// The standard deviation of these.
     pub deviation: f64,
-    /// Whether the value lies too far out to be a measurement.
+    /// Whether the value is too far out to be a measurement.
     pub is_far: bool,
 }
 
@@ -134,27 +134,27 @@ impl Seen {
     }
 }
 
-/// What [`Scale::standardise`] makes of a value.
+/// The result of [`Scale::standardise`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standardised {
-    /// Within ±[`CLIP`]; 0 if all values are equal, and if it lies far out.
+    /// Within ±[`CLIP`]; 0 if all values are equal, and if the value is too far out.
     pub value: f64,
-    /// How many deviations it lies from the mean; [`FAR`] if that is too far for a measurement.
+    /// Its distance from the mean in deviations; [`FAR`] if that is too far for a measurement.
     pub distance: f64,
 }
 
 impl Scale {
-    /// Take in a finite number within ±[`LARGEST`], of a weight above 0.
+    /// Observe a finite number within ±[`LARGEST`], with a weight above 0.
     ///
-    /// Once `longest` values have been seen, the older ones fade, each time by 1 / `longest`.
+    /// Once `longest` values have been observed, the older ones fade, each time by 1 / `longest`.
     pub fn observe(&mut self, value: f64, weight: f64, longest: f64) -> Seen {
         if self.count() < LIGHT * weight {
-            *self = Self::default(); // what was seen so far hardly counts
+            *self = Self::default(); // what was seen so far has hardly any weight
         }
         self.fade(weight, longest);
         let repeats = self.lead > 0.0 && value == self.mode;
-        // Of a sensor that may be stuck. The vote before says nothing of a value that is not, so what is left out
-        // of the latest is like the rest.
+        // The sensor may be stuck. Only earlier votes decide this, and they are unrelated to a value that is not stuck,
+        // so that the values left out of the latest are like the others.
         let is_stuck = self.mode_count == 0.0 && self.lead >= LEAD * weight.max(1.0);
         if self.votes_for(value, weight, repeats) {
             self.mode_count += weight;
@@ -174,7 +174,7 @@ impl Scale {
         self.look_at(value)
     }
 
-    /// What it says of a value by what was seen so far.
+    /// Judge a value by those observed so far.
     fn look_at(&self, value: f64) -> Seen {
         let unit = self.unit().sqrt();
         let is_far = (value - self.ordinary.mean).abs() > FAR * unit;
@@ -185,8 +185,8 @@ impl Scale {
         Seen { mean, deviation, is_far }
     }
 
-    /// A value in deviations from the running mean, itself included. Of weight 0 it leaves no trace, and is what
-    /// it would be if it counted once.
+    /// Standardise a value by the running mean and deviation, itself included. With weight 0 it leaves no trace, and
+    /// gets the result that it would have if it counted once.
     pub fn standardise(&mut self, value: f64, weight: f64, longest: f64) -> Standardised {
         let value = within(value, LARGEST);
         let seen = if weight > 0.0 {
@@ -197,28 +197,28 @@ impl Scale {
         seen.standardised(value)
     }
 
-    /// The same by what was seen so far, the value not included.
+    /// Standardise by the values observed so far, without this one.
     pub fn measure(&self, value: f64) -> Standardised {
         let value = within(value, LARGEST);
         let seen = self.look_at(value);
-        // Where all values were equal, no other can be called far.
+        // If all values were equal, no other one can be called far out.
         Seen { is_far: seen.is_far && seen.deviation > 0.0, ..seen }.standardised(value)
     }
 
-    /// How many values it has seen, of those that count: the sum of their weights.
+    /// Number of values it is based on: the sum of their weights, as far as they have not faded.
     pub fn count(&self) -> f64 {
         self.ordinary.count + self.mode_count
     }
 
-    /// Where the most common value is counted apart: whether a value is more than so many deviations away from the others
-    /// as well, of which [`START`] have to be known.
+    /// Whether a value is also more than this many deviations away from the other values, if the most common one is
+    /// counted separately; at least [`START`] others must have been observed.
     pub fn is_beyond_others(&self, value: f64, deviations: f64) -> bool {
         let away = (within(value, LARGEST) - self.ordinary.mean).abs();
         let are_known = self.ordinary.count >= START as f64;
         self.mode_count == 0.0 || (are_known && away > deviations * self.unit().sqrt())
     }
 
-    /// Mean and standard deviation of what was seen so far; 0 and 0 of nothing.
+    /// Mean and standard deviation of the values observed so far; 0 and 0 if there are none.
     pub fn mean_and_deviation(&self) -> (f64, f64) {
         let Sums { count, mean, squares } = self.joined();
         (mean, if count > 0.0 { (squares / count).sqrt() } else { 0.0 })
@@ -231,7 +231,7 @@ impl Scale {
         }
     }
 
-    /// Let what was seen count for so much less.
+    /// Reduce the weight of what was observed by a factor.
     fn shrink(&mut self, keep: f64) {
         self.ordinary.count *= keep;
         self.ordinary.squares *= keep;
@@ -240,7 +240,7 @@ impl Scale {
         self.kept = START;
     }
 
-    /// Whether the value is the most common one, counted apart, after its vote.
+    /// Count the vote of a value; returns whether it is the most common one and counted separately.
     fn votes_for(&mut self, value: f64, weight: f64, repeats: bool) -> bool {
         if repeats {
             self.lead += weight;
@@ -254,14 +254,15 @@ impl Scale {
             self.mode_count = 0.0;
             self.kept = START;
         }
-        // Where all values differ, every second one deposes the one before: nothing that can be foreseen.
+        // If all values differ, every second one replaces the one before: a branch that cannot be predicted.
         self.mode = select_unpredictable(loses, value, self.mode);
         self.lead = select_unpredictable(loses, weight, (self.lead - weight).max(0.0));
         false
     }
 
-    /// One of the first values. Their weights are not kept, so they count alike. One far lighter is left out, and
-    /// those before count [`LIGHTER`] less: where all that come now are as light, they are soon let in.
+    /// Add one of the first values. Their weights are not kept, so they count equally. One that is far lighter is left
+    /// out, and the weight of those before is reduced by [`LIGHTER`]: if all values are that light now, they are soon
+    /// let in.
     fn begin(&mut self, value: f64, weight: f64) {
         if self.kept > 0 && weight < LIGHT * (self.ordinary.count / self.kept as f64) {
             self.ordinary.count *= 1.0 - LIGHTER;
@@ -279,11 +280,11 @@ impl Scale {
         self.ordinary = Sums::of_few(&self.first[..size], self.ordinary.count + weight);
     }
 
-    /// A value as it usually comes; returns how far it lay from the mean, cut to the edge.
+    /// Add an ordinary value; returns its distance from the mean, clipped at the edge.
     fn go_on(&mut self, value: f64, weight: f64, repeats: bool) -> f64 {
         let unit = self.unit();
         let away = value - self.ordinary.mean;
-        // No root is taken for a value that lies within the edge.
+        // A value within the edge does not cost a square root.
         let is_beyond = unit > 0.0 && away * away > CUT * CUT * unit;
         let away = if is_beyond { within(away, CUT * unit.sqrt()) } else { away };
         if !repeats {
@@ -298,7 +299,7 @@ impl Scale {
         away
     }
 
-    /// Forget faster where the number has moved.
+    /// Forget faster if the number has moved.
     fn follow(&mut self, away: f64, weight: f64) {
         let Sums { count, squares, .. } = self.ordinary;
         let (variance, shortest) = (squares / count, SHORTEST * weight.max(1.0));
@@ -310,7 +311,7 @@ impl Scale {
         }
     }
 
-    /// The ordinary values and the most common one together (Chan et al.).
+    /// The ordinary values and the most common one combined (Chan et al.).
     fn joined(&self) -> Sums {
         let Sums { count, mean, squares } = self.ordinary;
         if self.mode_count == 0.0 {
@@ -324,7 +325,7 @@ impl Scale {
         }
     }
 
-    /// The squared unit in which ordinary values are far out or not.
+    /// The squared unit in which the distance of ordinary values is measured.
     fn unit(&self) -> f64 {
         let Sums { count, mean, squares } = self.ordinary;
         if count == 0.0 {
@@ -335,20 +336,20 @@ impl Scale {
     }
 }
 
-/// A number cut to ±`most`.
+/// A number clipped to ±`most`.
 pub fn within(number: f64, most: f64) -> f64 {
     between(number, -most, most)
 }
 
-/// A number cut to an interval. (`max` and `min` look for NaN, which takes twice as long; `clamp` panics.)
+/// A number clipped to an interval. (`max` and `min` check for NaN, which takes twice as long; `clamp` panics.)
 fn between(number: f64, low: f64, high: f64) -> f64 {
     let number = if number > low { number } else { low };
     if number < high { number } else { high }
 }
 
-/// The median distance from `centre` of those values that differ from it; 0 if none does.
+/// The median distance from `centre` of the values that differ from it; 0 if there are none.
 ///
-/// Of an even number the greater of the two in the middle: the gap between two of four values may be tiny.
+/// For an even number of values, the greater of the two in the middle: the gap between two of four values may be tiny.
 fn median_distance(values: &[f64], centre: f64) -> f64 {
     let others = values.iter().filter(|&&each| each != centre);
     let mut distances: Vec<f64> = others.map(|each| (each - centre).abs()).collect();

@@ -1,13 +1,13 @@
-//! Texts that are taken for the number they spell.
+//! Texts that are read as the numbers they spell.
 
 use crate::json::EXACT;
 
-/// Longer texts are not looked at: no number is written with more characters.
+/// Longer texts are not parsed: no number is written with more characters.
 const LONGEST: usize = 32;
 
-/// The finite number that a text spells, as JSON would write it or nearly so.
+/// The finite number that a text spells, in the syntax of JSON or close to it.
 ///
-/// With a leading zero (a postal code) or in another form (a date, "1_000", "inf") it is a category.
+/// Texts with a leading zero (a postal code) or in another form (a date, "1_000", "inf") are categories.
 ///
 /// ```
 /// use _engine::spelled::spelled_number;
@@ -23,8 +23,8 @@ pub fn spelled_number(text: &[u8]) -> Option<f64> {
     if is_plain_number(text) { text.parse().ok().filter(|number: &f64| number.is_finite()) } else { None }
 }
 
-/// Whether a text has the form of a number without a leading zero: digits with at most one point, perhaps a sign
-/// before and an exponent behind.
+/// Whether a text is formatted as a number without a leading zero: digits with at most one decimal point, with an
+/// optional sign before and an optional exponent after them.
 ///
 /// ```
 /// use _engine::spelled::is_plain_number;
@@ -50,8 +50,8 @@ pub fn is_plain_number(text: &str) -> bool {
     }
 }
 
-/// The name that a number is, where it tells which one of several something is: without an exponent, so that it
-/// is the text which spells it, and an integer has all of its digits.
+/// A number as a name that identifies something: without an exponent, so that it equals the text that spells it, and
+/// with all digits of an integer.
 ///
 /// ```
 /// use _engine::spelled::name_of;
@@ -62,11 +62,11 @@ pub fn name_of(value: f64) -> String {
     if value.fract() != 0.0 {
         return value.to_string();
     }
-    // Integers are written much faster as such.
+    // Integers are formatted much faster as such.
     if value.abs() < EXACT as f64 { (value as i64).to_string() } else { format!("{value:.0}") }
 }
 
-/// The digits in front, and what follows.
+/// The leading digits, and the rest.
 fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }

@@ -1,29 +1,29 @@
-//! What a learner has learned, as named arrays: what goes into a model file.
+//! What a learner has learned, as named arrays, which go into a model file.
 
 use std::collections::BTreeMap;
 
-/// An array of one of the kinds that a model file may have.
+/// An array of one of the types that a model file may contain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Array {
     /// Numbers.
     F64(Vec<f64>, Vec<usize>),
-    /// Counts and places.
+    /// Counts and positions.
     I64(Vec<i64>, Vec<usize>),
     /// Attributes and coordinates.
     I32(Vec<i32>, Vec<usize>),
     /// Hashes.
     U64(Vec<u64>, Vec<usize>),
-    /// Marks.
+    /// Flags.
     Bool(Vec<bool>, Vec<usize>),
 }
 
-/// No count of a state is larger: so far a float counts as well, and no learner will ever count over it.
+/// Maximum of any count in a state: up to here floats count exactly as well, and no learner will ever count past it.
 pub const MOST_COUNTED: u64 = 1 << 53;
 
-/// No other number is larger, infinity aside: what learners can make of it are numbers still.
+/// Maximum of any other number, infinity aside: whatever learners compute from it is still a number.
 pub const LARGEST: f64 = 1e250;
 
-/// A state does not fit the learner, or its parts contradict each other: why, in one line.
+/// Why a state does not fit the learner, or why its parts contradict each other, in one line.
 pub type Refused = String;
 
 /// Arrays by name.
@@ -32,7 +32,7 @@ pub struct State(pub BTreeMap<String, Array>);
 
 macro_rules! access {
     ($get:ident, $put:ident, $kind:ident, $type:ty) => {
-        /// The array of that name and its shape; refused if it is missing or of another kind.
+        /// The array of that name and its shape; an error if it is missing or of another type.
         pub fn $get(&self, name: &str) -> Result<(&[$type], &[usize]), Refused> {
             match self.0.get(name) {
                 Some(Array::$kind(values, shape)) => Ok((values, shape)),
@@ -40,7 +40,7 @@ macro_rules! access {
             }
         }
 
-        /// Puts in an array of that name and shape.
+        /// Inserts an array of that name and shape.
         pub fn $put(&mut self, name: &str, values: Vec<$type>, shape: &[usize]) {
             debug_assert_eq!(values.len(), shape.iter().product::<usize>());
             self.0.insert(name.to_owned(), Array::$kind(values, shape.to_vec()));
@@ -55,8 +55,8 @@ impl State {
     access!(u64s, put_u64s, U64, u64);
     access!(bools, put_bools, Bool, bool);
 
-    /// Refuses a count or a number that is larger than any, whatever it stands for; that of what it stands for
-    /// there are fewer, each learner sees to itself. Where `are_inputs`, numbers are as they came, and may be any.
+    /// Rejects counts and numbers that exceed the general maximum. Tighter bounds on particular ones are checked by
+    /// each learner. With `are_inputs`, numbers are raw inputs, and may have any size.
     pub fn check_sizes(&self, are_inputs: bool) -> Result<(), Refused> {
         let is_small = |value: &f64| !value.is_finite() || value.abs() <= LARGEST;
         for (name, array) in &self.0 {
@@ -72,12 +72,12 @@ impl State {
         Ok(())
     }
 
-    /// Puts in all of another state, as the part of that name.
+    /// Inserts all arrays of another state, as the part of that name.
     pub fn put_part(&mut self, name: &str, part: Self) {
         self.0.extend(part.0.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
     }
 
-    /// The parts by name; what belongs to none of them is under "".
+    /// The parts by name; arrays that belong to no part are under "".
     pub fn parts(&self) -> BTreeMap<&str, Self> {
         let mut parts: BTreeMap<&str, Self> = BTreeMap::new();
         for (key, array) in &self.0 {
@@ -88,12 +88,12 @@ impl State {
     }
 }
 
-/// A count; None for a number that is none.
+/// A number as a count; None if it is not a valid one.
 pub fn count_of(number: i64) -> Option<u64> {
     u64::try_from(number).ok().filter(|&count| count <= MOST_COUNTED)
 }
 
-/// Refuses with `why` unless `holds`.
+/// Rejects with `why` unless `holds`.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
-//! Sums of outer products, event by event: the same to the last bit however events are cut into blocks.
+//! Sums of outer products, event by event: the same bit for bit, however events are split into blocks.
 
-/// Add `w v v'` to a square matrix of `width` columns for each row v, one after another. Rows are mostly
-/// zeros, which are passed over.
+/// Add `w v v'` to a square matrix of `width` columns for each row v, one after another. Rows are mostly zeros, which
+/// are skipped.
 pub fn add_outer_products(matrix: &mut [f64], width: usize, rows: &[f64], weights: &[f64]) {
     let mut there = Vec::with_capacity(width);
     for (row, weight) in rows.chunks_exact(width.max(1)).zip(weights) {

@@ -1,28 +1,28 @@
-//! Targets of a regression, standardised.
+//! Standardised targets of a regression.
 
 use crate::scale::summary::Summary;
 use crate::scale::{LARGEST, Scale, within};
 use crate::state::{Refused, ensure};
 
-/// No target is so many deviations from the mean.
+/// Maximum distance of a target from the mean, in standard deviations.
 const FARTHEST: f64 = 1e6;
-/// None counts more often.
+/// Maximum weight of a target.
 const HEAVIEST: f64 = 1e15;
 
-/// A target of a regression in units that a learner can take in any stream.
+/// A regression target in units that suit a learner on any stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    /// In standard deviations from the mean, itself included, within ±[`CLIP`](crate::scale::CLIP); 0 for a constant, and for
-    /// what is no measurement; NaN where there is none.
+    /// In standard deviations from the mean, this target included, within ±[`CLIP`](crate::scale::CLIP); 0 for a
+    /// constant target and for one that is no measurement; NaN if it is missing.
     pub standard: f64,
-    /// What a score is to be shifted by to be a prediction: the mean before the target was known.
+    /// Added to a scaled score to give a prediction: the mean before this target was observed.
     pub centre: f64,
-    /// What it is to be multiplied by before.
+    /// The factor by which a score is scaled first.
     pub spread: f64,
 }
 
 impl Target {
-    /// Of a target, NaN for none, that counts so often; one of weight 0 leaves no trace.
+    /// Standardise a target of some weight, NaN if it is missing. With weight 0 it leaves no trace.
     pub fn of(target: f64, weight: f64, seen: &mut Scale, longest: f64) -> Self {
         let (centre, deviation) = seen.mean_and_deviation();
         let spread = if deviation > 0.0 { deviation } else { 1.0 };
@@ -30,7 +30,7 @@ impl Target {
         Self { standard, centre, spread }
     }
 
-    /// The same, but as far out as the target is, within ±1e6.
+    /// Like `of`, but only clipped at ±1e6.
     pub fn far(target: f64, weight: f64, seen: &mut Scale, longest: f64) -> Self {
         let before = *seen;
         let near = Self::of(target, weight, seen, longest);
@@ -44,7 +44,7 @@ impl Target {
         Self { standard: within(standard, FARTHEST), ..near }
     }
 
-    /// The same by what was seen so far, which does not change.
+    /// Standardise by what was seen so far, which does not change.
     pub fn fixed(target: f64, seen: &Scale, far: bool) -> Self {
         let (centre, deviation) = seen.mean_and_deviation();
         let spread = if deviation > 0.0 { deviation } else { 1.0 };
@@ -56,36 +56,36 @@ impl Target {
         Self { standard, centre, spread }
     }
 
-    /// As it stands, where nothing is standardised.
+    /// The target as it is, if nothing is standardised.
     pub fn plain(target: f64) -> Self {
         Self { standard: target, centre: 0.0, spread: 1.0 }
     }
 }
 
-/// What is known of the targets of a regression.
+/// Statistics of the targets of a regression.
 #[derive(Clone, Debug)]
 pub struct Targets {
-    /// What was seen of them.
+    /// The scale of the targets seen so far.
     pub seen: Scale,
     /// Whether they are standardised.
     pub scale: bool,
-    /// How many of them count.
+    /// How many targets are remembered before older ones fade.
     pub longest: f64,
-    /// Whether they may lie as far out as they are.
+    /// Whether they are left as far out as they are, instead of being clipped.
     pub far: bool,
-    /// Whether what was seen stays as it is.
+    /// Whether `seen` is not updated.
     pub frozen: bool,
-    /// In a survey, which only looks at them, those that came.
+    /// The targets collected by a survey, if one is under way.
     pub survey: Option<Summary>,
 }
 
 impl Targets {
-    /// None so far.
+    /// No targets seen so far.
     pub fn new(scale: bool, longest: f64, far: bool) -> Self {
         Self { seen: Scale::default(), scale, longest, far, frozen: false, survey: None }
     }
 
-    /// One of them, NaN for none, that counts so often; of weight 0 it leaves no trace.
+    /// Standardise a target of some weight, NaN if it is missing, and learn it. With weight 0 it leaves no trace.
     pub fn encode(&mut self, target: f64, weight: f64) -> Target {
         let weight = weight.min(HEAVIEST);
         if let Some(survey) = self.survey.as_mut().filter(|_| weight > 0.0 && !target.is_nan()) {
@@ -102,18 +102,18 @@ impl Targets {
         }
     }
 
-    /// What `encode` would make of one of them, which leaves no trace.
+    /// What `encode` would return for a target, without leaving a trace.
     pub fn preview(&self, target: f64, weight: f64) -> Target {
         let frozen = self.frozen || self.survey.is_some();
         Self { survey: None, frozen, ..*self }.encode(target, weight)
     }
 
-    /// Only look at targets from here on, until `end_survey`: whatever their order, what is known then is the same.
+    /// Only collect targets from now on, until `end_survey`: the result does not depend on their order.
     pub fn begin_survey(&mut self) {
         (self.survey, self.frozen) = (Some(Summary::default()), false);
     }
 
-    /// Know the scale of the targets that were looked at.
+    /// Add the surveyed targets to the scale.
     pub fn end_survey(&mut self) {
         if let Some(survey) = self.survey.take() {
             let both = [(self.seen, 0.0), (survey.scale(None), 0.0)];
@@ -121,14 +121,15 @@ impl Targets {
         }
     }
 
-    /// Take in what parts have seen that went on from here, each with how many targets it has learned since then.
+    /// Merge the statistics of parts that continued from this one, each with the number of targets it has learned
+    /// since.
     ///
-    /// Returns for this one and each part shift and stretch: a standardised target of it was `shift + stretch y`,
-    /// where y is what it is from now on.
+    /// Returns shift and stretch for this one and each part: a target that it standardised as `shift + stretch y` is y
+    /// from now on.
     ///
     /// # Errors
     ///
-    /// If a part has other settings. What was seen is then as it was.
+    /// If a part has other settings. The statistics are then unchanged.
     pub fn merge(&mut self, parts: &[(Self, f64)]) -> Result<Vec<(f64, f64)>, Refused> {
         for (part, _) in parts {
             ensure(

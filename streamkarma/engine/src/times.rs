@@ -1,24 +1,24 @@
-//! Texts that are points in time, and what an event can know by them.
+//! Texts that are points in time, and the features that an event gets from them.
 
 use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
 use crate::math::{cos, sin};
 
-/// Longer texts are not looked at.
+/// Longer texts are not parsed.
 const LONGEST: usize = 40;
 
 /// A point in time as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// Date and time of day in its own zone.
+    /// Date and time of day in its own time zone.
     local: NaiveDateTime,
-    /// Whether there is a time of day.
+    /// Whether it has a time of day.
     has_time: bool,
-    /// Seconds since 1970, UTC; without a zone as if it were UTC.
+    /// Seconds since 1970, UTC; a time without a zone is treated as UTC.
     pub seconds: f64,
 }
 
-/// The moment that a text is in ISO 8601: a date, or a date, a time of day and, maybe, a zone.
+/// Parse a text in ISO 8601: a date, optionally with a time of day, and that optionally with a time zone.
 ///
 /// ```
 /// use _engine::times::moment;
@@ -44,7 +44,7 @@ pub fn moment(text: &[u8]) -> Option<Moment> {
     Some(Moment { local, has_time: true, seconds: seconds(local, offset) })
 }
 
-/// The time of day, and how many seconds its zone is ahead of UTC.
+/// The time of day, and by how many seconds its zone is ahead of UTC.
 fn without_zone(time: &str) -> Option<(&str, i32)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
         return Some((time, 0));
@@ -74,7 +74,7 @@ fn seconds(local: NaiveDateTime, ahead: i32) -> f64 {
 const MILLISECONDS: f64 = 1e11;
 
 impl Moment {
-    /// So many seconds, or milliseconds, since 1970, UTC; None if no calendar has it.
+    /// The moment this many seconds, or milliseconds, after 1970, UTC; None if it is outside the range of the calendar.
     pub fn since_1970(number: f64) -> Option<Self> {
         let seconds = if number.abs() < MILLISECONDS { number } else { number / 1e3 };
         if seconds.abs() > MILLISECONDS {
@@ -84,7 +84,7 @@ impl Moment {
         Some(Self { local, has_time: true, seconds })
     }
 
-    /// What it tells, each with a value: where in the day, the week and the year it is.
+    /// Its features, each with a value: the position in the day, the week and the year.
     pub fn parts(&self) -> Vec<(String, f64)> {
         let share = |part: u32, whole: f64| 2.0 * std::f64::consts::PI * f64::from(part) / whole;
         let year = share(self.local.ordinal0(), 366.0);

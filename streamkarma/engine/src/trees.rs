@@ -1,26 +1,26 @@
-//! Sums of decision trees that were fitted elsewhere and come as arrays.
+//! Sums of decision trees that were fitted elsewhere and are passed as arrays.
 
 /// The nodes of all trees, one tree after another; children come after their parents.
 #[derive(Clone, Copy, Debug)]
 pub struct Trees<'a> {
-    /// The column of each split.
+    /// The column that each node splits on.
     pub feature: &'a [i32],
-    /// Values up to it go left.
+    /// Values up to the threshold go left.
     pub threshold: &'a [f64],
-    /// Whether what is missing goes left.
+    /// Whether missing values go left.
     pub missing_left: &'a [bool],
-    /// Left children; negative in leaves.
+    /// Left children; negative for leaves.
     pub left: &'a [i32],
     /// Right children.
     pub right: &'a [i32],
-    /// What leaves add, `width` numbers each.
+    /// The outputs of the leaves, `width` numbers each.
     pub value: &'a [f64],
     /// See `value`.
     pub width: usize,
 }
 
 impl Trees<'_> {
-    /// Add what the leaf of a row in a tree has to `sums`; None if an index is beyond the arrays, or a child
+    /// Add the output of the leaf that a row reaches in a tree to `sums`; None if an index is out of bounds, or a child
     /// comes before its parent.
     fn add(&self, root: i32, row: &[f64], sums: &mut [f64]) -> Option<()> {
         let mut node = usize::try_from(root).ok()?;
@@ -39,9 +39,9 @@ impl Trees<'_> {
         Some(())
     }
 
-    /// Add up the trees for each row of `columns` values, NaN for what is missing: `sums` has `outputs` numbers
-    /// for each row, and a tree adds to those from its own output on. One tree after another, so that the bits
-    /// do not depend on how many rows there are.
+    /// Add up the trees for each row of `columns` values, where NaN is a missing value: `sums` has `outputs` numbers
+    /// per row, and a tree adds to these from its own output on. Trees are added one after another, so that the bits do
+    /// not depend on the number of rows.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Trees<'_> {
 mod tests {
     use super::*;
 
-    /// x0 <= 1, else x1 <= 0, of which what is missing goes left and right.
+    /// x0 <= 1, else x1 <= 0; a missing x0 goes left, a missing x1 right.
     const TREE: Trees = Trees {
         feature: &[0, 0, 1, 0, 0],
         threshold: &[1.0, 0.0, 0.0, 0.0, 0.0],

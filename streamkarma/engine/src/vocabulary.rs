@@ -1,10 +1,10 @@
-//! Names of attributes and categories, as indices.
+//! Maps names of attributes and categories to indices.
 //!
-//! An *attribute* is what can be observed or missing; a *coordinate* is where a value sits. A numeric
-//! attribute has one coordinate, a categorical one has one per category seen; an attribute that is a number
-//! in one event and a text in another has both kinds. Attribute 0 and coordinate 0 are the constant.
+//! An *attribute* is what can be observed or missing; a *coordinate* is the position of a value. A numeric attribute
+//! has one coordinate, a categorical one has one per category seen; an attribute that is a number in one event and a
+//! text in another has both kinds. Attribute 0 and coordinate 0 are the constant.
 //!
-//! Indices that are given up are free, and the lowest of them are the next to be used again.
+//! Indices of evicted names are free, and the lowest free index is reused first.
 
 mod free;
 mod merging;
@@ -21,31 +21,31 @@ use crate::names::{Foreign, Lack, Name, News, Stored};
 /// Indices from here on stand for names that were seen while predicting and are not stored.
 pub const PASSING: u32 = 1 << 30;
 
-/// Names and categories are together no longer: of each coordinate the attribute's name and the category.
+/// Maximum bytes of all names and categories: each coordinate adds its attribute's name and its category.
 pub const MOST_NAME_BYTES: usize = 16 << 20;
 
-/// How much a vocabulary can hold.
+/// The capacity of a vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Most attributes, the constant included.
+    /// Maximum number of attributes, the constant included.
     pub attributes: usize,
-    /// Most coordinates, the constant's included.
+    /// Maximum number of coordinates, the constant's included.
     pub coordinates: usize,
-    /// Longest name of an attribute, and longest category.
+    /// Maximum bytes of an attribute's name, and of a category.
     pub name_bytes: usize,
-    /// All of them together.
+    /// Maximum bytes of all names and categories together.
     pub all_bytes: usize,
 }
 
-/// What indices names have.
+/// The indices of names.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     bounds: Bounds,
-    /// Values ignored so far.
+    /// Number of values ignored so far.
     pub ignored: u64,
     news: News,
     bytes: usize,
-    // Names are from strangers, so the hash has a key of its own, and nothing depends on its order.
+    // Names are untrusted, so the hash is keyed, and nothing depends on its order.
     texts: HashMap<Arc<[u8]>, u32>,
     foreign: HashMap<u64, u32>,
     attributes: Vec<Attribute>,
@@ -54,13 +54,13 @@ pub struct Vocabulary {
     free_coordinates: BTreeSet<u32>,
 }
 
-/// The attribute of a coordinate that is free.
+/// The attribute of a free coordinate.
 pub const NOBODY: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 struct Attribute {
     name: Stored,
-    /// Where its numbers sit.
+    /// The coordinate of its numbers.
     number: Option<u32>,
     categories: HashMap<Arc<[u8]>, u32>,
 }
@@ -71,7 +71,7 @@ struct Coordinate {
     category: Option<Arc<[u8]>>,
 }
 
-/// How much others have of what there are bounds for.
+/// Usage of the resources that have bounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sizes {
     /// Attributes.
@@ -83,7 +83,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self {
             attributes: self.attributes + other.attributes,
@@ -94,7 +94,7 @@ impl Sizes {
 }
 
 impl Vocabulary {
-    /// With nothing but the constant.
+    /// A vocabulary with nothing but the constant.
     pub fn new(bounds: Bounds) -> Self {
         let most = PASSING as usize;
         let (attributes, coordinates) = (bounds.attributes.min(most), bounds.coordinates.min(most));
@@ -117,17 +117,17 @@ impl Vocabulary {
         self.bounds
     }
 
-    /// Indices of attributes, the constant's and free ones included.
+    /// Number of attribute indices, the constant's and free ones included.
     pub fn attribute_count(&self) -> usize {
         self.attributes.len()
     }
 
-    /// Indices of coordinates, the constant's and free ones included.
+    /// Number of coordinate indices, the constant's and free ones included.
     pub fn coordinate_count(&self) -> usize {
         self.coordinates.len()
     }
 
-    /// How many of these attributes and coordinates there are, and bytes of their names.
+    /// Number of attributes and coordinates in use, and bytes of their names.
     pub fn used(&self) -> Sizes {
         Sizes {
             attributes: self.attributes.len() - self.free_attributes.len(),
@@ -136,17 +136,17 @@ impl Vocabulary {
         }
     }
 
-    /// The attribute that a coordinate belongs to; [`NOBODY`] if it is free.
+    /// The attribute of a coordinate; [`NOBODY`] if the coordinate is free.
     pub fn owner(&self, coordinate: usize) -> u32 {
         self.coordinates[coordinate].attribute
     }
 
-    /// Whether a coordinate holds numbers to be standardised.
+    /// Whether a coordinate holds numbers, which are to be standardised.
     pub fn is_number(&self, coordinate: usize) -> bool {
         coordinate > 0 && self.coordinates[coordinate].category.is_none()
     }
 
-    /// Name of the attribute and, for a categorical coordinate, the category; of one that is not free.
+    /// The attribute's name and, for a categorical coordinate, the category; the coordinate must not be free.
     pub fn describe(&self, coordinate: usize) -> (Name<'_>, Option<&[u8]>) {
         let Coordinate { attribute, category } = &self.coordinates[coordinate];
         (self.name(*attribute), category.as_deref())
@@ -157,17 +157,17 @@ impl Vocabulary {
         self.attributes[attribute as usize].name.name()
     }
 
-    /// How many names that are no texts have an index.
+    /// Number of names with an index that are not texts.
     pub fn foreign_count(&self) -> usize {
         self.foreign.len()
     }
 
-    /// Whether a name that is no text has an index.
+    /// Whether a name that is not a text has an index.
     pub fn has_foreign(&self, id: u64) -> bool {
         self.foreign.contains_key(&id)
     }
 
-    /// The attribute of that name.
+    /// The attribute with that name.
     pub fn find(&self, name: Name) -> Option<u32> {
         match name {
             Name::Text(text) => self.texts.get(text).copied(),
@@ -175,7 +175,7 @@ impl Vocabulary {
         }
     }
 
-    /// Where the numbers of an attribute sit, or a category of it.
+    /// The coordinate of an attribute's numbers, or of one of its categories.
     pub fn coordinate(&self, attribute: u32, category: Option<&[u8]>) -> Option<u32> {
         let attribute = &self.attributes[attribute as usize];
         match category {
@@ -184,7 +184,7 @@ impl Vocabulary {
         }
     }
 
-    /// Why a coordinate that there is not cannot have an index beside others; None if it can.
+    /// Why a new coordinate cannot get an index in addition to `others`; None if it can.
     pub fn lack(&self, name: Name, known: bool, category: Option<&[u8]>, others: Sizes) -> Option<Lack> {
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = self.bounds;
         if name.size() > name_bytes {
@@ -202,7 +202,7 @@ impl Vocabulary {
         }
     }
 
-    /// Give a name, and its category if it is one, an index, which it has not yet; None past the bounds.
+    /// Assign an index to a new name, or to a new category of one; None if a bound would be exceeded.
     pub fn enter(&mut self, name: Name, category: Option<&[u8]>) -> Option<u32> {
         let known = self.find(name);
         if self.lack(name, known.is_some(), category, self.used()).is_some() {
@@ -218,7 +218,7 @@ impl Vocabulary {
         Some(coordinate)
     }
 
-    /// Let an attribute that has no name have one.
+    /// Assign a name to an unnamed attribute.
     fn name_attribute(&mut self, index: u32, name: Name) {
         let stored = name.stored();
         match &stored {
@@ -232,7 +232,7 @@ impl Vocabulary {
         }
     }
 
-    /// Let a free coordinate, or the one after the last, be that of an attribute.
+    /// Assign a free coordinate, or the one after the last, to an attribute.
     fn put(&mut self, coordinate: u32, owner: u32, category: Option<&[u8]>) {
         let attribute = &mut self.attributes[owner as usize];
         self.bytes += size(attribute.name.name(), category);
@@ -248,7 +248,7 @@ impl Vocabulary {
         }
     }
 
-    /// Count a value that has no place, and have the first ones of an attribute named.
+    /// Count a value that has no index, and report it if it is among the first ones.
     pub fn ignore(&mut self, name: Name, category: Option<&[u8]>) {
         self.ignored += 1;
         let known = self.find(name).is_some();
@@ -257,53 +257,53 @@ impl Vocabulary {
         }
     }
 
-    /// How many categories an attribute has.
+    /// Number of categories of an attribute.
     pub fn category_count(&self, attribute: u32) -> usize {
         self.attributes[attribute as usize].categories.len()
     }
 
-    /// The categories of an attribute, in no order.
+    /// The categories of an attribute, in no particular order.
     pub fn categories(&self, attribute: u32) -> impl Iterator<Item = &[u8]> {
         self.attributes[attribute as usize].categories.keys().map(|category| &**category)
     }
 
-    /// Say that names make room for others from here on.
+    /// Report that names are evicted in favour of new ones from now on.
     pub fn tell_of_room(&mut self, lack: Lack) {
         self.news.tell_of_room(lack);
     }
 
-    /// Say that nearly all values of an attribute are new.
+    /// Report that nearly all values of an attribute are new.
     pub fn tell_of_identifier(&mut self, attribute: u32, is_label: bool) {
         let name = self.attributes[attribute as usize].name.name();
         self.news.tell_of_identifier(name, is_label);
     }
 
-    /// Say that an attribute is taken for points in time.
+    /// Report that an attribute is treated as points in time.
     pub fn tell_of_time(&mut self, attribute: u32) {
         let name = self.attributes[attribute as usize].name.name();
         self.news.tell_of_time(name);
     }
 
-    /// Say that an attribute is taken for a text.
+    /// Report that an attribute is treated as text.
     pub fn tell_of_text(&mut self, attribute: u32) {
         let name = self.attributes[attribute as usize].name.name();
         self.news.tell_of_text(name);
     }
 
-    /// Say that an attribute has a sentinel.
+    /// Report that an attribute has a sentinel.
     pub fn tell_of_sentinel(&mut self, attribute: u32, value: f64) {
         let name = self.attributes[attribute as usize].name.name();
         self.news.tell_of_sentinel(name, value);
     }
 
-    /// Lines on attributes of which a value was ignored for the first time, each given out once.
+    /// Messages on attributes since the last call, such as those with ignored values.
     pub fn news(&mut self) -> Vec<String> {
         self.news.take()
     }
 }
 
 impl Attribute {
-    /// One without a name, as the constant and free ones are.
+    /// An attribute without a name, like the constant and free ones.
     fn free() -> Self {
         Self::of(Stored::Foreign(Foreign::default()))
     }
@@ -313,7 +313,7 @@ impl Attribute {
     }
 }
 
-/// What a coordinate has of the bytes of all names.
+/// How many bytes a coordinate adds to those of all names.
 pub fn size(name: Name, category: Option<&[u8]>) -> usize {
     name.size() + category.map_or(0, <[u8]>::len)
 }

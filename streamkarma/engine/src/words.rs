@@ -1,19 +1,19 @@
 //! The words of a text.
 //!
-//! What a word is, Unicode says (its annex 29, on text segmentation), so that no language is assumed; upper
-//! and lower case are one. Two words that are neighbours are a term of their own.
+//! Words are defined by Unicode (annex 29, on text segmentation), so that no language is assumed; case is ignored. Each
+//! pair of adjacent words is a term of its own.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A text of so many words that are parted by blanks is prose.
+/// A text of at least this many words, separated by whitespace, is prose.
 const PROSE: usize = 3;
-/// And so is one of this many words however they are parted: not every script has blanks.
+/// So is one of this many words however they are separated: not every script uses spaces.
 const UNPARTED: usize = 8;
-/// No more words of a text than these are looked at, nor more of its bytes.
+/// Maximum number of words of a text that are used, and of its bytes.
 pub const MOST_WORDS: usize = 256;
 const MOST_BYTES: usize = 1 << 14;
 
-/// Whether a text is prose, rather than the name of something.
+/// Whether a text is prose, rather than a name.
 ///
 /// ```
 /// use _engine::words::is_prose;
@@ -31,7 +31,7 @@ pub fn is_prose(text: &[u8]) -> bool {
     text.len() >= 2 * UNPARTED && String::from_utf8_lossy(text).unicode_words().nth(UNPARTED - 1).is_some()
 }
 
-/// Hand out the words of a text in lower case, and each two neighbours with a blank between.
+/// Pass each word of a text to `each` in lower case, and each pair of adjacent words with a space between them.
 ///
 /// ```
 /// let (mut words, mut pairs) = (Vec::new(), Vec::new());
@@ -53,7 +53,7 @@ pub fn terms(text: &[u8], mut each: impl FnMut(&str, bool)) {
     }
 }
 
-/// As much of a text as is looked at.
+/// The part of a text that is used.
 fn beginning(text: &[u8]) -> &[u8] {
     &text[..text.len().min(MOST_BYTES)]
 }

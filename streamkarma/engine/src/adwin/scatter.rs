@@ -1,50 +1,51 @@
-//! How far means scatter where values come in bunches.
+//! How far means scatter when values come in bunches.
 //!
-//! The errors of one day, one place, one customer are large or small together. The mean of n such values scatters by more
-//! than σ²/n, and what is only a bunch looks like a change. So neighbouring blocks of n values are compared, whatever
-//! the window holds: half the squared distance of their means, times n, is σ² on average if values are independent, and
-//! more if they come in bunches. A change of the mean shows in one of many distances, and adds little. This is the
-//! variance of block means of [W], for blocks of 8, 16, 32 and 64 values; what comes and goes more slowly is a change.
+//! The errors of one day, one place or one customer tend to be large or small together. The mean of n such values then
+//! has a variance above σ²/n, and a mere bunch looks like a change. So neighbouring blocks of n values are compared,
+//! whatever the window holds: half the squared distance of their means, times n, is σ² on average if values are
+//! independent, and more if they come in bunches. A change of the mean affects only one of many distances, and adds
+//! little. This is the variance of block means of [W], for blocks of 8, 16, 32 and 64 values; slower variation is
+//! treated as change.
 //!
-//! A distance counts only once the next one is known: the latest may be the very change that is to be found.
+//! A distance counts only once the next one is available: the latest may be the very change that is to be detected.
 //!
-//! On 60,000 days of weather at 49 places (the errors of `--learner sgd`) there is one alarm, and there are nine without
-//! this.
+//! On 60,000 days of weather at 49 places (the errors of `--learner sgd`) there is one alarm, and there are nine
+//! without this.
 //!
 //! [W] Wu, Zhao: Inference of Trends in Time Series, Journal of the Royal Statistical Society B 2007, section 4.
 
-/// How many values the smallest blocks have. Each other size is twice the one before. Where several values come at a
-/// time, a block may have more than its size says, but less than the next size.
+/// Number of values in the smallest blocks; each further size is twice the previous one. If several values come at a
+/// time, a block may hold more values than its nominal size, but fewer than the next size.
 const SMALLEST: f64 = 8.0;
-/// How many sizes there are.
+/// Number of block sizes.
 const SIZES: usize = 4;
-/// Means are over about so many distances.
+/// The means are over about this many distances.
 const LATEST: f64 = 512.0;
-/// That the variance is the one for blocks of half the size counts as much as so many distances.
+/// Weight, in distances, of the prior that the variance equals that of blocks of half the size.
 const PRIOR: f64 = 16.0;
-/// In place of a mean or a distance that is not there.
+/// Stands for a missing mean or distance.
 const NONE: f64 = -1.0;
-/// No variance is larger: that of blocks of up to 127 values, all of them 0 or all 1.
+/// Upper bound of a variance: that of blocks of up to 127 values, all of them 0 or all 1.
 const MOST: f64 = 64.0;
-/// How many [`Scatter::numbers`] there are.
+/// Length of [`Scatter::numbers`].
 pub const NUMBERS: usize = 2 + 4 * SIZES;
 
-/// What is known of blocks of one size.
+/// Statistics of the blocks of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Blocks {
-    /// The mean of a block whose neighbour is not complete; or [`NONE`].
+    /// The mean of a block whose neighbour is not complete yet; or [`NONE`].
     mean: f64,
     /// Half the latest squared distance, times the size; or [`NONE`].
     newest: f64,
-    /// How many there were before it, at most [`LATEST`], and their mean.
+    /// The number of earlier such distances, at most [`LATEST`], and their mean.
     count: f64,
     variance: f64,
 }
 
-/// What is known of blocks of all sizes.
+/// Statistics of the blocks of all sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
-    /// How many values a block of the smallest size has so far, and their sum.
+    /// The number of values in the current block of the smallest size, and their sum.
     first: [f64; 2],
     blocks: [Blocks; SIZES],
 }
@@ -59,7 +60,7 @@ impl Default for Scatter {
 }
 
 impl Scatter {
-    /// Take in some values that came together. More than any block has say nothing here.
+    /// Add a batch of values. Batches larger than any block are ignored.
     pub fn observe(&mut self, count: f64, sum: f64) {
         self.first = [self.first[0] + count, self.first[1] + sum];
         let [mut size, mut sum] = self.first;
@@ -87,8 +88,8 @@ impl Scatter {
         }
     }
 
-    /// What the variance of a mean of so many values is when multiplied by how many they are; `single` is that of a
-    /// value, which it is at least.
+    /// The variance of a mean of this many values, multiplied by their number. It is at least `single`, the variance of
+    /// one value.
     pub fn variance(&self, single: f64, values: f64) -> f64 {
         let (mut size, mut variance) = (SMALLEST, single);
         for Blocks { count, variance: own, .. } in &self.blocks {
@@ -100,13 +101,13 @@ impl Scatter {
         variance.max(single)
     }
 
-    /// All that is known, for a file.
+    /// All statistics, for a model file.
     pub fn numbers(&self) -> Vec<f64> {
         let numbers = |each: &Blocks| [each.mean, each.newest, each.count, each.variance];
         self.first.into_iter().chain(self.blocks.iter().flat_map(numbers)).collect()
     }
 
-    /// What [`Self::numbers`] gave; None if it cannot be of values between 0 and 1.
+    /// Restores what [`Self::numbers`] returned; None if it cannot stem from values between 0 and 1.
     pub fn restored(numbers: &[f64]) -> Option<Self> {
         let (&first, rest) = numbers.split_first_chunk::<2>()?;
         let [count, sum] = first;
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// What is known after so many values, of which so many at a time are equal.
+    /// The statistics after `values` values, where runs of `alike` values are equal.
     fn observed(alike: usize, values: usize) -> Scatter {
         let (mut scatter, mut random) = (Scatter::default(), Random(1));
         for _ in 0..values / alike {
@@ -170,7 +171,7 @@ mod tests {
             }
         }
         assert_eq!(one, eight);
-        // Blocks of 40 are among those of 32, and more than 127 are none.
+        // Blocks of 40 count as blocks of 32; batches of more than 127 are ignored.
         let mut many = Scatter::default();
         (0..8).for_each(|t| many.observe(40.0, 40.0 * f64::from(t % 2)));
         (0..8).for_each(|t| many.observe(128.0, 128.0 * f64::from(t % 2)));

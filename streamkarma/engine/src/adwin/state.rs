@@ -1,19 +1,19 @@
-//! What goes into a model file, and what may come from one.
+//! Saving the window to a model file and restoring it.
 
 use super::scatter::{NUMBERS, Scatter};
 use super::{Adwin, Bucket, MOST_ALIKE};
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the buckets of a window of errors contradict each other";
-/// Names in a state: as many arrays as `state` puts out.
+/// Number of arrays that `state` writes.
 pub const ARRAYS: usize = 3;
-/// No count of a state is larger.
+/// Exclusive upper bound of a count in a state.
 const MOST: f64 = 9_007_199_254_740_992.0;
-/// Sums may differ from the sum of the parts by this part of the count, as they are rounded.
+/// Because of rounding, sums may differ from the sum of the parts by this fraction of the count.
 const ROUNDING: f64 = 1e-6;
 
 impl Adwin {
-    /// Everything it knows.
+    /// Everything in the window.
     pub fn state(&self) -> State {
         let numbers = |bucket: &Bucket| [bucket.count, bucket.sum, bucket.squares];
         let mut state = State::default();
@@ -53,7 +53,7 @@ impl Adwin {
 }
 
 impl Bucket {
-    /// Whether it may be of values between 0 and 1, but for rounding.
+    /// Whether the bucket can stem from values between 0 and 1, up to rounding.
     fn is_sound(self) -> bool {
         let Self { count, sum, squares } = self;
         let most = count * (1.0 + ROUNDING);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::state::Array;
 
-    /// Errors of which more are wrong from the 700th on.
+    /// A window that has seen errors, which are higher from the 700th on.
     fn taught(events: u32) -> Adwin {
         let mut adwin = Adwin::new(0.002);
         for t in 0..events {

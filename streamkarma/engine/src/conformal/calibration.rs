@@ -1,24 +1,26 @@
-//! The quantile of scores that holds as many labels as was asked for.
+//! The quantile of scores that yields the requested coverage.
 
 use super::window::Window;
 
-/// Scores are those of so many events: fewer follow a change sooner, more know the quantile better. This is from ten
-/// streams of development, six of which change: with twice as many, one in which the unit of the target changes misses
-/// by three points instead of two; intervals are one part in a hundred wider than with those.
+/// Window size in events: a smaller window follows a change sooner, a larger one estimates the quantile better. Chosen
+/// on ten development streams, six of which change: with twice as many events, coverage on one in which the unit of
+/// the target changes is off by three points instead of two; intervals are one part in a hundred wider than with
+/// those.
 const EVENTS: usize = 250;
-/// But as many that so many of them are missed, and never more than that.
+/// The window is large enough for this many expected misses, up to `MOST_EVENTS`.
 const LEAST_MISSED: f64 = 2.0;
 const MOST_EVENTS: usize = 4000;
-/// How far a miss moves the share that may be missed, and at most as a part of what was asked. On 114 streams of
-/// development, 72 of which change their unit half-way, any 2,000 events after the first 2,000 hold what was asked within
-/// two points (of .8, .9, .95 and .98); with two thirds of this step within 2.4, and intervals are .3 % narrower.
+/// How far a miss moves the allowed miss rate, and the maximum step relative to the requested rate. On 114 development
+/// streams, 72 of which change their unit half-way, the coverage of any 2,000 consecutive events after the first 2,000
+/// is within two points of the requested one (.8, .9, .95 and .98); with two thirds of this step it is within 2.4, and
+/// intervals are 0.3 % narrower.
 const STEP: f64 = 0.015;
 const MOST_STEP: f64 = 0.15;
 
-/// Scores of the latest events, and the share of them that may be missed.
+/// Scores of the latest events, and the allowed miss rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// The share that was asked to be missed: 1 less the coverage.
+    /// The requested miss rate: 1 less the coverage.
     pub(super) asked: f64,
     step: f64,
     pub(super) share: f64,
@@ -33,15 +35,16 @@ impl Calibration {
         Self { asked, step, share: asked, window: Window::new(Self::events(coverage)) }
     }
 
-    /// The scores of how many events it looks at.
+    /// The number of events in the window.
     pub fn events(coverage: f64) -> usize {
         let needed = (LEAST_MISSED / (1.0 - coverage)).min(MOST_EVENTS as f64);
         EVENTS.max(needed as usize)
     }
 
-    /// Labels of scores up to this are said; infinity as long as there was no score, and below 0 for no label.
+    /// Labels with scores up to this are in the prediction; infinity before the first score, and below 0 for no label.
     ///
-    /// Where too few scores are there for the quantile, it is as far beyond the greatest as that is beyond the median.
+    /// If there are too few scores for the quantile, the threshold is as far beyond the greatest as the greatest is
+    /// beyond the median.
     pub fn threshold(&self) -> f64 {
         let sorted = self.window.sorted();
         let Some(&greatest) = sorted.last() else { return f64::INFINITY };
@@ -55,7 +58,7 @@ impl Calibration {
         }
     }
 
-    /// Learn the score, finite and 0 or more, of a label of which the labels up to a threshold were said.
+    /// Learn the score (finite and 0 or more) of a label that was predicted with the given threshold.
     pub fn learn(&mut self, score: f64, threshold: f64) {
         if threshold < f64::INFINITY {
             let missed = if score <= threshold { 0.0 } else { 1.0 };
@@ -64,7 +67,7 @@ impl Calibration {
         self.window.push(score);
     }
 
-    /// The memory that it takes.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.window.bytes()
     }

@@ -3,7 +3,7 @@
 use super::calibration::Calibration;
 use super::kept::{Kept, Said};
 
-/// Intervals that hold the target as often as was asked for; see the module above.
+/// Intervals that hold the target with the requested coverage; see the parent module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intervals {
     pub(super) calibration: Calibration,
@@ -16,16 +16,16 @@ impl Intervals {
         Self { calibration: Calibration::new(coverage), kept: Kept::default() }
     }
 
-    /// The ends of the interval around a prediction; infinite as long as nothing is known.
+    /// The ends of the interval around a prediction; infinite before the first score.
     pub fn around(&self, prediction: f64) -> [f64; 2] {
         let radius = self.calibration.threshold().max(0.0);
         [prediction - radius, prediction + radius]
     }
 
-    /// The interval of an event, which is then learned, or kept under its ticket until its target comes.
+    /// The interval of an event, which is then learned, or kept under its ticket until its target arrives.
     ///
-    /// `target` is NaN where there is none; `learned` says whether one that there is counts, and `ticket` is 0 for
-    /// none, as in [`Lesson`](crate::learner::Lesson).
+    /// `target` is NaN if there is none; `learned` is whether a target is learned from, and `ticket` is 0 for none, as
+    /// in [`Lesson`](crate::learner::Lesson).
     pub fn step(&mut self, prediction: f64, target: f64, learned: bool, ticket: u64) -> [f64; 2] {
         let interval = self.around(prediction);
         if target.is_nan() {
@@ -50,7 +50,7 @@ impl Intervals {
         }
     }
 
-    /// The memory that they take.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
         self.calibration.bytes() + self.kept.bytes()
     }

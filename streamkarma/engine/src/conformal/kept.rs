@@ -1,26 +1,26 @@
-//! What was said of events that wait for their labels.
+//! Predictions for events that await their labels.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Most events that are kept.
+/// Maximum number of events kept.
 pub const MOST: usize = 10_000;
-/// Most numbers that they have together: 16 MB.
+/// Maximum total of their numbers: 16 MB.
 pub const MOST_NUMBERS: usize = 1 << 21;
-/// Bytes of an event beside its numbers: its keys in two maps.
+/// Bytes per event in addition to its numbers: its keys in two maps.
 const BYTES: usize = 96;
 
-/// What was said of an event.
+/// The prediction for an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
-    /// Under which number it was asked about.
+    /// The ticket under which it was predicted.
     pub ticket: u64,
-    /// Up to which score labels were said.
+    /// Labels with scores up to this were in the prediction.
     pub threshold: f64,
     /// The prediction, or the probabilities of classes.
     pub numbers: Box<[f64]>,
 }
 
-/// Events that were asked about, the oldest first.
+/// Events predicted before their labels arrived, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
     places: HashMap<u64, u64>,
@@ -30,7 +30,8 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Keep what was said of an event, unless it was asked about before; the oldest give way where there is no room.
+    /// Keep the prediction for an event, unless its ticket is already present; the oldest are evicted if there are too
+    /// many.
     pub fn keep(&mut self, said: Said) {
         if self.places.contains_key(&said.ticket) {
             return;
@@ -46,24 +47,24 @@ impl Kept {
         }
     }
 
-    /// What was said of an event whose label has come.
+    /// The prediction for an event whose label has arrived.
     pub fn take(&mut self, ticket: u64) -> Option<Said> {
         let said = self.said.remove(&self.places.remove(&ticket)?)?;
         self.numbers -= said.numbers.len();
         Some(said)
     }
 
-    /// All of it, the oldest first.
+    /// All predictions, the oldest first.
     pub fn all(&self) -> impl Iterator<Item = &Said> {
         self.said.values()
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.said.len()
     }
 
-    /// The memory that they take.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
         self.said.len() * (BYTES + size_of::<Said>()) + 8 * self.numbers
     }

@@ -1,9 +1,10 @@
-//! Intervals and sets of models that learned apart, made one.
+//! Merging the intervals and sets of models trained separately.
 //!
-//! Scores keep how many there were by then, counted back from where their part ended: the latest of each part are the
-//! latest of all, and the base's are older than what came since. Of equally old ones the greatest have room. The
-//! share that may be missed is the mean of the parts', by the labels since the base. So neither the order of the
-//! parts shows, nor whether some were merged before. Nothing waits for its label any more.
+//! Each score keeps its position in the stream, counted back from the end of its part: the latest of each part are the
+//! latest of all, and the base's are older than those that came since. Of equally old scores the greatest are kept.
+//! The allowed miss rate is the mean of the parts', weighted by their labels since the base. So the result depends
+//! neither on the order of the parts nor on whether some were merged before. Events that await their labels are
+//! dropped.
 
 use super::calibration::Calibration;
 use super::intervals::Intervals;
@@ -14,11 +15,11 @@ use crate::merging::{Mean, counted_together};
 use crate::state::{Refused, ensure};
 
 impl Intervals {
-    /// Take in what parts have learned since each of them was as this one.
+    /// Merge what the parts have learned since each was equal to this one.
     ///
     /// # Errors
     ///
-    /// If a part has another coverage.
+    /// If a part has a different coverage.
     pub fn merge(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         self.kept = Kept::default();
         self.calibration.merge(&parts.iter().map(|part| &part.calibration).collect::<Vec<_>>())
@@ -26,11 +27,11 @@ impl Intervals {
 }
 
 impl Sets {
-    /// Take in what parts have learned since each of them was as this one.
+    /// Merge what the parts have learned since each was equal to this one.
     ///
     /// # Errors
     ///
-    /// If a part has another coverage.
+    /// If a part has a different coverage.
     pub fn merge(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         self.kept = Kept::default();
         self.calibration.merge(&parts.iter().map(|part| &part.calibration).collect::<Vec<_>>())

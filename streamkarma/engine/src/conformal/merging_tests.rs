@@ -1,8 +1,8 @@
-//! Intervals and sets that are merged, against the scores they should have.
+//! Tests of merged intervals and sets against the scores they should have.
 
 use super::{Intervals, Sets};
 
-/// Intervals that went on from others, with scores that fall or grow.
+/// Intervals that continue from others, with scores that fall or grow.
 fn taught(base: &Intervals, first: f64, by: f64, events: usize) -> Intervals {
     let mut intervals = base.clone();
     for t in 0..events {
@@ -29,7 +29,7 @@ fn assert_alike(one: &Intervals, other: &Intervals) {
 fn the_latest_scores_of_all_parts_are_there() {
     let base = taught(&Intervals::new(0.9), 1000.0, 1.0, 400);
     let (one, two) = (taught(&base, 1.0, 2.0, 20), taught(&base, 2.0, 2.0, 500));
-    // All 20 of one, and as many of the latest 230 of the other as there is room for.
+    // All 20 of one, and as many of the latest 230 of the other as fit.
     let mut expected: Vec<f64> = (0..20).map(|t| 1.0 + 2.0 * f64::from(t)).collect();
     expected.extend((270..500).map(|t| 2.0 + 2.0 * f64::from(t)));
     expected.sort_by(f64::total_cmp);
@@ -38,7 +38,7 @@ fn the_latest_scores_of_all_parts_are_there() {
     assert_eq!(all.calibration.window.count(), 920);
     let mean = (20.0 * one.calibration.share + 500.0 * two.calibration.share) / 520.0;
     assert!((all.calibration.share - mean).abs() < 1e-12);
-    // Where there is room, the base's are there, once.
+    // Where there is capacity, the base's scores are present, once.
     let few = merged(&base, &[&one, &taught(&base, 2.0, 2.0, 20)]);
     let from_base = few.calibration.window.sorted().iter().filter(|&&score| score >= 1000.0).count();
     assert_eq!(from_base, 210);

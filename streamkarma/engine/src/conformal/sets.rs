@@ -4,12 +4,12 @@ use super::calibration::Calibration;
 use super::kept::{Kept, Said};
 use crate::math::{exp, logistic};
 
-/// Sets that hold the class as often as was asked for; see the module above.
+/// Sets that hold the class with the requested coverage; see the parent module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sets {
     pub(super) calibration: Calibration,
     pub(super) kept: Kept,
-    /// Of the event in hand.
+    /// Class probabilities of the current event.
     chances: Vec<f64>,
 }
 
@@ -19,10 +19,10 @@ impl Sets {
         Self { calibration: Calibration::new(coverage), kept: Kept::default(), chances: Vec::new() }
     }
 
-    /// Which classes are in the set of an event.
+    /// Mark the classes that are in the set of an event.
     ///
-    /// `scores` are a learner's, one or one per class, of which `known` there were when it was predicted. `members`
-    /// has room for more classes or fewer. All are in the set as long as nothing is known.
+    /// `scores` are a learner's, one or one per class; `known` is the number of classes when it was predicted.
+    /// `members` may have room for more classes or fewer. All classes are in the set before the first score.
     pub fn mark(&mut self, scores: &[f64], known: usize, members: &mut [bool]) {
         self.predict(scores, known);
         let threshold = self.calibration.threshold();
@@ -32,7 +32,7 @@ impl Sets {
         }
     }
 
-    /// The set of an event as by `mark`, which is then learned, or kept under its ticket until its label comes.
+    /// The set of an event as by `mark`, which is then learned, or kept under its ticket until its label arrives.
     ///
     /// `class` is the index of the label; `learned` and `ticket` are as in [`Intervals`](super::Intervals).
     pub fn step(
@@ -55,7 +55,7 @@ impl Sets {
                     Some(said) => (said.threshold, &*said.numbers),
                     None => (threshold, self.chances.as_slice()),
                 };
-                // A class that was not known then had no chance.
+                // A class that was unknown then had probability zero.
                 let score = 1.0 - chances.get(class).unwrap_or(&0.0);
                 self.calibration.learn(score, threshold);
             }
@@ -63,14 +63,14 @@ impl Sets {
         }
     }
 
-    /// Finds the probabilities of the classes known.
+    /// Compute the probabilities of the known classes.
     fn predict(&mut self, scores: &[f64], known: usize) {
         let chances = &mut self.chances;
         chances.clear();
         if known == 1 {
             chances.push(1.0);
         } else if known == 2 {
-            // One score, or those of a block in which more classes come: with the same bits.
+            // One score, or those of a block in which more classes appear: bit for bit the same.
             let score = if let &[first, second, ..] = scores { second - first } else { scores[0] };
             let second = if score.is_nan() { 0.5 } else { logistic(score) };
             chances.extend([1.0 - second, second]);
@@ -84,7 +84,7 @@ impl Sets {
         }
     }
 
-    /// The memory that they take.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
         self.calibration.bytes() + self.kept.bytes()
     }

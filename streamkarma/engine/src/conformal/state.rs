@@ -1,4 +1,4 @@
-//! Intervals and sets as arrays: put out, and checked when they come back.
+//! Saving intervals and sets as arrays, and restoring them with checks.
 
 use super::calibration::Calibration;
 use super::intervals::Intervals;
@@ -7,13 +7,13 @@ use super::sets::Sets;
 use super::window::Window;
 use crate::state::{Refused, State, ensure};
 
-/// Why a state is refused.
+/// Why a state is rejected.
 const CONTRADICTION: &str = "the scores by which intervals or sets are calibrated contradict themselves";
-/// How many scores there were in all, and by each that is left; models of older versions do not say.
+/// The total number of scores, and the number when each remaining one arrived; states of older versions lack it.
 const LEARNED_AT: &str = "learned_at";
-/// The share that may be missed is driven back within about 0 and 1; it goes no farther than this.
+/// The allowed miss rate is driven back to about 0 to 1; it never goes beyond this.
 const FARTHEST_SHARE: f64 = 10.0;
-/// No score and no prediction is larger.
+/// Upper bound on scores and predictions.
 const LARGEST: f64 = 1e300;
 
 impl Intervals {
@@ -22,11 +22,11 @@ impl Intervals {
         state(&self.calibration, &self.kept)
     }
 
-    /// Take over a state.
+    /// Restore a state.
     ///
     /// # Errors
     ///
-    /// If its parts make no sense. This is then as it was.
+    /// If the state is invalid. This is then unchanged.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
         let (calibration, kept) = restored(&self.calibration, state)?;
         ensure(kept.all().all(|said| said.numbers.len() == 1), CONTRADICTION)?;
@@ -41,11 +41,11 @@ impl Sets {
         state(&self.calibration, &self.kept)
     }
 
-    /// Take over a state.
+    /// Restore a state.
     ///
     /// # Errors
     ///
-    /// If its parts make no sense. This is then as it was.
+    /// If the state is invalid. This is then unchanged.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
         let (calibration, kept) = restored(&self.calibration, state)?;
         let is_chance = |chance: &f64| (0.0..=1.0).contains(chance);
@@ -64,7 +64,7 @@ fn state(calibration: &Calibration, kept: &Kept) -> State {
     let learned_at = [window.count()].into_iter().chain(window.in_order().map(|(at, _)| at));
     let learned_at: Vec<i64> = learned_at.map(|at| at as i64).collect();
     let numbers: Vec<f64> = kept.all().flat_map(|said| &said.numbers).copied().collect();
-    // Infinity, for all labels, is no number of a file.
+    // Infinity, for all labels, cannot be stored in a file.
     let threshold = |said: &Said| if said.threshold == f64::INFINITY { -2.0 } else { said.threshold };
     state.put_f64s("share", vec![calibration.share], &[1]);
     state.put_i64s(LEARNED_AT, learned_at, &[scores.len() + 1]);
@@ -91,7 +91,7 @@ fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Kept), 
     Ok((calibration, restored_kept(state)?))
 }
 
-/// How many scores there were in all, and by each that is left.
+/// The total number of scores, and the number when each remaining one arrived.
 fn restored_counts(state: &State, scores: usize) -> Result<(u64, Vec<u64>), Refused> {
     if !state.0.contains_key(LEARNED_AT) {
         return Ok((scores as u64, (1..=scores as u64).collect()));

@@ -1,4 +1,4 @@
-//! Intervals and sets of random streams that change.
+//! Tests of intervals and sets on random streams that change.
 
 use super::{Intervals, Sets};
 use crate::random::Random;
@@ -6,13 +6,13 @@ use crate::state::{Array, State};
 
 const EVENTS: usize = 6000;
 
-/// Noise whose size is another in each third.
+/// Noise whose size differs in each third.
 fn noise() -> Vec<f64> {
     let mut random = Random(3);
     (0..EVENTS).map(|t| [1.0, 30.0, 0.3][3 * t / EVENTS] * (random.unit() - 0.5)).collect()
 }
 
-/// Scores of three classes, of which the last one comes later, and classes that fit them more or less.
+/// Scores of three classes, the last of which appears later, and classes that fit them more or less.
 fn classes() -> (Vec<[f64; 3]>, Vec<usize>) {
     let mut random = Random(5);
     let scores: Vec<[f64; 3]> = (0..EVENTS).map(|_| [0; 3].map(|_| 3.0 * random.unit())).collect();
@@ -90,7 +90,7 @@ fn a_label_that_comes_late_is_judged_by_what_was_said() {
     for (t, target) in noise().into_iter().take(500).enumerate() {
         let ticket = t as u64 + 1;
         assert_eq!(late.step(0.0, f64::NAN, true, ticket), prompt.step(0.0, target, true, 0));
-        // What would be said now is of no matter; what is asked twice counts as it was at first.
+        // The prediction at this point does not matter; a repeated ticket keeps its first prediction.
         late.step(1e6, f64::NAN, true, ticket);
         late.step(1e9, target, true, ticket);
         assert_eq!(late.calibration, prompt.calibration);
@@ -178,7 +178,7 @@ fn states_no_run_could_have_left_are_refused() {
         assert_eq!(other, Sets::new(0.9));
     }
     assert!(Sets::new(0.9).restore(&known.state()).is_ok());
-    // Probabilities of several classes are no predicted numbers.
+    // Probabilities of several classes are not predicted numbers.
     assert!(Intervals::new(0.9).restore(&known.state()).is_err());
 }
 

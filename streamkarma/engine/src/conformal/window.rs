@@ -2,41 +2,41 @@
 
 use std::collections::VecDeque;
 
-/// The latest so many numbers: a queue, and the same sorted.
+/// The latest numbers, as a queue and sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     most: usize,
-    /// How many came in all.
+    /// Total number of values pushed.
     count: u64,
-    /// The numbers, the oldest first, each with how many there were by then.
+    /// The numbers, the oldest first, each with the total when it arrived.
     queue: VecDeque<(u64, f64)>,
     sorted: Vec<f64>,
 }
 
 impl Window {
-    /// Of so many numbers, 1 or more.
+    /// With a capacity of `most` numbers, 1 or more.
     pub fn new(most: usize) -> Self {
         Self { most, count: 0, queue: VecDeque::new(), sorted: Vec::new() }
     }
 
-    /// One that has met so many numbers and has some of them, the oldest first, no more than there is room for.
+    /// A window that has seen `count` numbers and holds these, the oldest first, at most `most`.
     pub fn of(most: usize, count: u64, numbers: Vec<(u64, f64)>) -> Self {
         let mut sorted: Vec<f64> = numbers.iter().map(|&(_, number)| number).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         Self { most, count, queue: numbers.into(), sorted }
     }
 
-    /// How many numbers there is room for.
+    /// The capacity.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// How many numbers came in all.
+    /// Total number of values pushed.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Take in a number in the place of the oldest.
+    /// Add a number, replacing the oldest if full.
     pub fn push(&mut self, number: f64) {
         if self.queue.len() == self.most
             && let Some((_, oldest)) = self.queue.pop_front()
@@ -55,12 +55,12 @@ impl Window {
         &self.sorted
     }
 
-    /// The numbers, the oldest first, each with how many there were by then.
+    /// The numbers, the oldest first, each with the total when it arrived.
     pub fn in_order(&self) -> impl Iterator<Item = (u64, f64)> {
         self.queue.iter().copied()
     }
 
-    /// The memory that they take.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
         self.queue.len() * size_of::<(u64, f64)>() + size_of_val(self.sorted.as_slice())
     }

@@ -1,13 +1,13 @@
-//! Attributes that have several values at once: the words of a text, tags, and what a point in time tells.
+//! Attributes with several values at once: the words of a text, tags, and the parts of a point in time.
 //!
-//! Each word, each pair of neighbours, each tag and each part of a time has a coordinate of its own, as
-//! categories have; all are of one attribute, which counts once. A value is how often the term is there,
-//! divided by the Euclidean norm of all words, of all tags or of all parts: together these weigh as much as
-//! one category. Words and tags without a place of their own share the category `(rare)`. A pair without one
-//! is left out; it gets one when it comes for the fourth time, as most words come together by chance.
+//! Each word, pair of neighbouring words, tag and part of a time has a coordinate of its own, as categories do; all
+//! belong to one attribute, which counts once. A value is the frequency of the term divided by the Euclidean norm of
+//! all words, of all tags or of all parts: together these weigh as much as one category. Words and tags without a
+//! coordinate of their own share the category `(rare)`. A pair without one is left out; it gets one at its fourth
+//! occurrence, as most words co-occur by chance.
 //!
-//! On `generate events` (seed 1, 60,000 events) the mixture erred .220 without pairs, .225 with pairs from
-//! their second time on, and .222 like this: there words come in no order, as they do in sentences.
+//! On `generate events` (seed 1, 60,000 events) the mixture erred .220 without pairs, .225 with pairs from their
+//! second occurrence on, and .222 like this: there, unlike in sentences, words come in random order.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ use crate::names::Name;
 use crate::times::Moment;
 use crate::words::{MOST_WORDS, is_prose, terms};
 
-/// So many tags of an attribute count.
+/// Maximum number of tags of an attribute.
 const MOST_TAGS: usize = MOST_WORDS;
 
-/// Values that an attribute has at once.
+/// The values that an attribute has at once.
 #[derive(Clone, Debug)]
 pub(super) struct Bag {
     name: NewName,
@@ -28,7 +28,7 @@ pub(super) struct Bag {
     source: Source,
 }
 
-/// What a bag was made of.
+/// What a bag was made from.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Tags,
@@ -45,24 +45,24 @@ struct Term {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// Or a tag.
+    /// A word or a tag.
     Word,
-    /// Two words, neighbours.
+    /// Two neighbouring words.
     Pair,
-    /// Of a point in time.
+    /// A part of a point in time.
     Part,
 }
 
 impl Bag {
-    /// Whose it is.
+    /// The name of its attribute.
     pub(super) fn name(&self) -> &NewName {
         &self.name
     }
 }
 
 impl Encoder {
-    /// Whether a text is to be taken word by word: at least half of the attribute's values so far, this one
-    /// among them, are prose.
+    /// Whether a text is split into words: at least half of the attribute's values so far, including this one, are
+    /// prose.
     pub(super) fn is_wordy(&self, name: Name, text: &[u8]) -> bool {
         let is_prose = is_prose(text);
         if !is_prose && !self.has_prose {
@@ -73,7 +73,7 @@ impl Encoder {
         2 * (tally.prose + u64::from(is_prose)) > tally.values
     }
 
-    /// The attribute of that name holds a text of words.
+    /// Read a text of words for the attribute of that name.
     pub(super) fn words(&mut self, name: Name, text: &[u8]) {
         let bag = self.bag(name);
         let mut found = Vec::new();
@@ -85,7 +85,7 @@ impl Encoder {
         (bag.terms, bag.source) = (found, Source::Words { is_prose: is_prose(text) });
     }
 
-    /// The attribute of that name holds a point in time.
+    /// Read a point in time for the attribute of that name.
     pub(super) fn parts(&mut self, name: Name, moment: Moment) {
         let bag = self.bag(name);
         let terms = moment.parts().into_iter().map(|(part, value)| {
@@ -97,7 +97,7 @@ impl Encoder {
         (bag.terms, bag.source) = (terms, Source::Time(moment));
     }
 
-    /// Begin the tags of an attribute.
+    /// Start the tags of an attribute; returns the index of the bag.
     pub fn bag(&mut self, name: Name) -> usize {
         self.missing(name);
         let name = self.new_name(None, name);
@@ -105,7 +105,7 @@ impl Encoder {
         self.bags.len() - 1
     }
 
-    /// One more tag.
+    /// Add a tag.
     pub fn tag(&mut self, bag: usize, text: &[u8]) {
         if self.bags[bag].terms.len() < MOST_TAGS && !self.rules.is_nothing(text) {
             let text = self.keep(text);
@@ -113,7 +113,7 @@ impl Encoder {
         }
     }
 
-    /// Have the words, the tags and the parts of times of the event observed.
+    /// Observe the words, the tags and the parts of times of the event.
     pub(super) fn open_bags(&mut self, learned: bool) {
         let mut bags = std::mem::take(&mut self.bags);
         for bag in &mut bags {
@@ -140,7 +140,7 @@ impl Encoder {
         self.bags = bags;
     }
 
-    /// Have each term once, in the order of their texts, with what it counts.
+    /// Merge equal terms, sort them by text, and normalise their values.
     fn count_terms(&self, terms: &mut Vec<Term>) {
         let text = |term: &Term| &self.bytes[term.text.clone()];
         terms.sort_by(|one, other| text(one).cmp(text(other)));
@@ -154,7 +154,7 @@ impl Encoder {
         terms.iter_mut().for_each(|term| term.value /= norm);
     }
 
-    /// Put a term at its place, or among what is new; false if it has no place of its own yet.
+    /// Add a term at its coordinate, or as a new one; false if it has no coordinate of its own yet.
     fn place(&mut self, attribute: Option<u32>, name: &NewName, term: &Term) -> bool {
         let category = &self.bytes[term.text.clone()];
         let Some(attribute) = attribute else {
@@ -188,14 +188,14 @@ impl Encoder {
         has_place
     }
 
-    /// Words and tags have rates as categories have; there are too many pairs for them, and too few parts.
+    /// Words and tags have rates as categories do; there are too many pairs for that, and too few parts.
     fn note_term(&mut self, attribute: Option<u32>, term: &Term) {
         if let Some(attribute) = attribute.filter(|_| term.what == What::Word) {
             self.note_kept(attribute, term.text.clone());
         }
     }
 
-    /// Have the time since the one before among what is new, if it has no place.
+    /// Add the time since the previous one as a new item, if it has no coordinate.
     fn begin_since(&mut self, attribute: Option<u32>, name: &NewName, moment: Moment) {
         let number = attribute.and_then(|attribute| self.vocabulary.coordinate(attribute, None));
         if number.is_none() {
@@ -210,7 +210,7 @@ impl Encoder {
         self.has_several = true;
     }
 
-    /// Remember a term that has no place of its own; what it adds to those that are rare.
+    /// Remember a term without a coordinate of its own; returns what it adds to the rare ones.
     fn leave_rare(&mut self, attribute: Option<u32>, term: &Term, learned: bool) -> f64 {
         let category = &self.bytes[term.text.clone()];
         if let Some(attribute) = attribute.filter(|_| learned) {
@@ -225,7 +225,7 @@ impl Encoder {
         if term.what == What::Pair { 0.0 } else { term.value * term.value }
     }
 
-    /// Count texts that were prose and sets of tags, remember times, and say what is a text or a time.
+    /// Count texts that were prose and sets of tags, remember times, and report what is a text or a time.
     pub(super) fn tally_bags(&mut self) {
         for at in 0..self.bags.len() {
             let Bag { name, source, .. } = &self.bags[at];
@@ -238,7 +238,7 @@ impl Encoder {
         }
     }
 
-    /// Remember the times of an event of which nothing else is learned.
+    /// Remember the times of an event from which nothing else is learned.
     pub(super) fn remember_times(&mut self) {
         for at in 0..self.bags.len() {
             let Bag { name, source, .. } = &self.bags[at];
@@ -260,7 +260,7 @@ impl Encoder {
     }
 }
 
-/// A pair of words has a place when it was there once for each of these: most come together by chance.
+/// A pair of words gets a coordinate after one occurrence for each of these: most words co-occur by chance.
 const PAIR_TIMES: [u8; 3] = [1, 2, 3];
-/// After so many values a user is told that an attribute is taken for a text.
+/// The user is told that an attribute is treated as text after this many prose values.
 const TOLD: u64 = 100;

@@ -1,12 +1,12 @@
-//! What an entity said before, in the events that come after.
+//! Carrying past values of an entity into its later events.
 //!
-//! With `fill` an event looks as if it said again what its entity said last of each attribute that it lacks,
-//! for the running scales too. With `last` each attribute has the value that its entity said before it beside
-//! it, whether it is there or not, as an attribute of its own, and how old that is.
+//! With `fill` an event looks as if it repeated its entity's last value of each attribute that it lacks, for the
+//! running scales too. With `last` each attribute, present or not, has its entity's previous value beside it, as an
+//! attribute of its own, and the age of that value.
 //!
-//! Numbers and categories are remembered; texts, tags and points in time belong to their message. A category
-//! that has no place of its own yet is remembered as the rare one. Beside what it said stand the last label that
-//! the entity had, and the mean of its last ones.
+//! Numbers and categories are remembered; texts, tags and points in time belong to their event. A category without a
+//! coordinate of its own yet is remembered as the rare one. In addition, the entity's last label and the mean of its
+//! latest labels are carried.
 
 use std::collections::BTreeSet;
 
@@ -18,20 +18,20 @@ use crate::names::Name;
 use crate::vocabulary::NOBODY;
 
 impl Encoder {
-    /// Follow entities from now on, or none.
+    /// Follow entities from now on, or stop following them.
     pub fn set_following(&mut self, following: Option<Following>) {
         self.following = following.map(Box::new);
     }
 
-    /// Whether events to come that are not learned may come again to be learned, and whether events are whole:
-    /// with what their entities said before.
+    /// Set whether later events that are not learned may come again to be learned, and whether events are complete,
+    /// with the past values of their entities.
     pub fn set_asking(&mut self, asks: bool, is_whole: bool) {
         if let Some(following) = &mut self.following {
             (following.asks, following.pauses) = (asks, is_whole);
         }
     }
 
-    /// Whether a name says whose an event is, or when it happened.
+    /// Whether a name is that of the entity or the time of events.
     pub fn is_followed(&self, name: &[u8]) -> bool {
         self.following.as_ref().is_some_and(|following| {
             let Rules { entity, time, .. } = &following.rules;
@@ -39,17 +39,17 @@ impl Encoder {
         })
     }
 
-    /// Whether a name says whose an event is.
+    /// Whether a name is that of the entity of events.
     pub(super) fn is_entity(&self, name: &[u8]) -> bool {
         self.following.as_ref().is_some_and(|following| *following.rules.entity == *name)
     }
 
-    /// What entities said before, if they are followed.
+    /// The past values of entities, if they are followed.
     pub fn following(&self) -> Option<&Following> {
         self.following.as_deref()
     }
 
-    /// The same, to change it.
+    /// The same, mutable.
     pub fn following_mut(&mut self) -> Option<&mut Following> {
         self.following.as_deref_mut()
     }
@@ -69,7 +69,7 @@ impl Encoder {
         values.chain(following.labels.iter().flat_map(label_attributes)).collect()
     }
 
-    /// Mark what the entity of the event in hand said before among its items, the first of which is at `begin`.
+    /// Mark the carried items of the current event, the first item of which is at `begin`.
     pub(super) fn mark_carried(&self, begin: usize, out: &mut Encoded) {
         let carried = self.carried_attributes();
         if carried.is_empty() {
@@ -80,7 +80,7 @@ impl Encoder {
                 out.derived.push(at);
             }
         }
-        // Rates are among them already.
+        // Rates are already included.
         let known = out.derived.len() - out.derived.iter().rev().take_while(|&&at| at >= begin).count();
         out.derived[known..].sort_unstable();
     }
@@ -104,10 +104,10 @@ impl Encoder {
         carried
     }
 
-    /// As attributes of an event.
+    /// A remembered value as attributes of an event.
     fn as_attributes(&self, carry: Carry, each: &Remembered, age: f64) -> Vec<Carried> {
         if each.generation != self.uses[each.coordinate as usize].generation {
-            return vec![]; // given up since
+            return vec![]; // evicted since
         }
         let (name, category) = self.vocabulary.describe(each.coordinate as usize);
         let (name, category) = (name.text().to_vec(), category.map(<[u8]>::to_vec));
@@ -121,8 +121,8 @@ impl Encoder {
         }
     }
 
-    /// Have what the entity of the event said before observed; of the event in hand, so many items and new names
-    /// were `read`.
+    /// Observe the past values of the event's entity; `read` is the number of items and of new names read for the
+    /// current event.
     pub(super) fn carry(&mut self, read: (usize, usize)) {
         let Some(mut following) = self.following.take() else { return };
         self.vocabulary.ignored += u64::from(following.has_no_time);
@@ -145,7 +145,7 @@ impl Encoder {
             }
             following.entity = Some(name);
             if following.rules.carry == Carry::Last {
-                // Of an attribute called label, the last value would have the same name.
+                // The last value of an attribute called label would have the same name.
                 self.carry_labels(&mut following);
             }
             for (each, age) in &following.carried {
@@ -162,8 +162,8 @@ impl Encoder {
         self.following = Some(following);
     }
 
-    /// What the event says itself, but for what is `in_bags` and what counts as missing; marks come after what was
-    /// `read`.
+    /// Collect the event's own values, except those `in_bags` and those that count as missing; marks come after what
+    /// was `read`.
     fn find_own(&self, following: &mut Following, in_bags: &[u32], read: (usize, usize)) {
         let now = following.now();
         let rules = &following.rules;
@@ -180,7 +180,7 @@ impl Encoder {
         following.new.extend(new.filter(is_named).cloned());
     }
 
-    /// What its entity said before, as far as it counts.
+    /// Collect the past values of its entity that apply.
     fn find_carried(&self, following: &mut Following, at: u32, in_bags: &[u32]) {
         let now = following.now();
         let Following { rules, entities, own, new, carried, .. } = following;
@@ -197,11 +197,11 @@ impl Encoder {
             if rules.carry != Carry::Last && is_there() {
                 continue;
             }
-            // Between two times that are far out there may be more than a number holds.
+            // The difference between two extreme times may overflow.
             let age = (now - each.time).clamp(0.0, f64::MAX);
             let coordinate = each.coordinate as usize;
             let is_current = each.generation == self.uses[coordinate].generation;
-            // It may have turned out a sentinel since.
+            // It may have turned out to be a sentinel since.
             let is_value = !self.has_sentinels || !self.sentinels[coordinate].contain(each.value);
             if is_current && is_value && age <= rules.longest {
                 carried.push((*each, age));
@@ -209,7 +209,7 @@ impl Encoder {
         }
     }
 
-    /// Attributes of which the event has words, tags or a time.
+    /// Attributes for which the event has words, tags or a time.
     fn in_bags(&self) -> Vec<u32> {
         self.bags.iter().filter_map(|bag| self.vocabulary.find(self.name_of(bag.name()))).collect()
     }
@@ -224,7 +224,7 @@ impl Encoder {
         }
     }
 
-    /// Have an attribute observed as it was last.
+    /// Observe an attribute with its last value.
     fn fill(&mut self, each: &Remembered) {
         let &Remembered { attribute, coordinate, value, .. } = each;
         self.seen[attribute as usize] = self.event;
@@ -236,8 +236,8 @@ impl Encoder {
         self.items.push(Item { attribute, coordinate, is_number, value, scaled: value });
     }
 
-    /// Have the last value of an attribute, and how old it is, observed as attributes of their own, unless the
-    /// event has some of these names.
+    /// Observe the last value of an attribute, and its age, as attributes of their own, unless the event has some of
+    /// these names.
     fn put_beside(&mut self, each: &Remembered, age: f64) {
         for (name, category, value) in self.as_attributes(Carry::Last, each, age) {
             if !self.has(Name::Text(&name)) {
@@ -246,8 +246,8 @@ impl Encoder {
         }
     }
 
-    /// Have the labels that its entity had observed as attributes of their own, unless the event has some of these
-    /// names. Where there are many different texts, shares would be as many attributes, and are left out.
+    /// Observe the past labels of the event's entity as attributes of their own, unless the event has some of these
+    /// names. If there are many different texts, shares would be as many attributes, and are left out.
     fn carry_labels(&mut self, following: &mut Following) {
         let Following { rules, entities, .. } = &*following;
         let Some(labels) = following.place.and_then(|at| entities.labels_at(at)) else { return };
@@ -280,7 +280,7 @@ impl Encoder {
         following.labels = Some(labels.clone());
     }
 
-    /// Whether a name is that of a label in an event that is whole, where it is what it was when it was carried.
+    /// Whether a name is that of a past label in a complete event, where it keeps the form in which it was carried.
     pub(super) fn is_past_label(&self, name: Name) -> bool {
         self.following.as_ref().is_some_and(|following| following.pauses && following.rules.labels)
             && (*name.text() == *LABEL_LAST || name.text().starts_with(LABEL_MEAN))
@@ -291,7 +291,7 @@ impl Encoder {
         self.following.as_ref().is_some_and(|following| following.rules.labels) && *name.text() == *LABEL_LAST
     }
 
-    /// Remember what the event said itself, now that all of it has a place that is to have one.
+    /// Remember the event's own values, now that everything that gets a coordinate has one.
     pub(super) fn remember_own(&mut self, learned: bool) {
         let Some(mut following) = self.following.take() else { return };
         let now = following.now();
@@ -317,7 +317,7 @@ impl Encoder {
         self.following = Some(following);
     }
 
-    /// Where something new has come to sit.
+    /// The attribute and the coordinate of something new.
     fn place_of_new(&self, new: &New) -> Option<(u32, u32)> {
         let attribute = self.vocabulary.find(self.name_of(&new.name))?;
         let category = new.category.clone().map(|range| &self.bytes[range]);
@@ -327,7 +327,7 @@ impl Encoder {
     }
 }
 
-/// What labels are as attributes: the last one, and the mean of numbers or the share of each text.
+/// Labels as attributes: the last one, and the mean of numbers or the share of each text.
 fn label_attributes(labels: &PastLabels) -> Vec<Carried> {
     let last = |category, value| (LABEL_LAST.to_vec(), category, value);
     match &labels.last {
@@ -340,14 +340,14 @@ fn label_attributes(labels: &PastLabels) -> Vec<Carried> {
     }
 }
 
-/// Name, category if it is one, and value.
+/// Name, category if there is one, and value.
 pub type Carried = (Vec<u8>, Option<Vec<u8>>, f64);
 
-/// What the names of an attribute's last value, and of its age, end in.
+/// Suffixes of the names of an attribute's last value and its age.
 const LAST: &[u8] = b".last";
 const AGE: &[u8] = b".age";
 
-/// The names of the last label of an entity, and of the mean of its last ones.
+/// The names of an entity's last label, and of the mean of its latest ones.
 const LABEL_LAST: &[u8] = b"label.last";
 const LABEL_MEAN: &[u8] = b"label.mean";
 /// With more different texts than this among the last labels of entities, their shares are not carried.

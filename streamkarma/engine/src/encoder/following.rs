@@ -1,4 +1,4 @@
-//! Whose the event in hand is, when it happened, and what entities said before.
+//! The entity and the time of the current event, and the past values of entities.
 
 use super::New;
 use crate::entities::{Entities, PastLabel, PastLabels, Remembered, Rules};
@@ -7,44 +7,44 @@ use crate::spelled::{name_of, spelled_number};
 use crate::state::{Refused, State, ensure};
 use crate::times::moment;
 
-/// Whose the event is that is being read, and what all entities said before.
+/// The entity of the current event, and the past values of all entities.
 #[derive(Clone, Debug)]
 pub struct Following {
-    /// Whose events are whose, and what becomes of it.
+    /// How entities are identified, and what is carried into their events.
     pub rules: Rules,
-    /// In bytes; one with a longer name is none.
+    /// Maximum length of an entity's name in bytes; a longer name is treated as none.
     pub(super) longest_name: usize,
-    /// What they said.
+    /// Their past values.
     pub entities: Entities,
-    /// Events so far, and the latest time of any.
+    /// Number of events so far, and the latest time of any.
     clock: u64,
     latest: f64,
-    /// Whether what comes is not remembered, nor has it anything carried.
+    /// Whether events are neither remembered nor have anything carried into them.
     pub(super) pauses: bool,
     /// Whether events that are not learned may come again to be learned.
     pub(super) asks: bool,
-    /// Of the event in hand: its entity, where that is if it is known, and its time.
+    /// The entity of the current event, its index if it is known, and the event's time.
     pub(super) entity: Option<Vec<u8>>,
-    /// Room for the name of the next one.
+    /// Scratch buffer for the name of the next one.
     pub(super) spare: Vec<u8>,
     pub(super) place: Option<u32>,
     time: Option<f64>,
-    /// Whether the entity was given as a float, and may be an integer of more digits.
+    /// Whether the entity was given as a float and may be an integer with more digits.
     pub(super) lacks_digits: bool,
-    /// Whether what should be a time is none.
+    /// Whether the value of the time attribute is not a time.
     pub(super) has_no_time: bool,
-    /// What it says itself, and, of that, what has no place yet.
+    /// The event's own values, and those that have no coordinate yet.
     pub(super) own: Vec<Remembered>,
     pub(super) new: Vec<New>,
-    /// What was carried into it, with its age, and what of its labels.
+    /// The values carried into it, with their ages, and its past labels.
     pub(super) carried: Vec<(Remembered, f64)>,
     pub(super) labels: Option<PastLabels>,
-    /// Whether it is the one that was remembered last.
+    /// Whether the current event is the one that was remembered last.
     pub(super) is_remembered: bool,
 }
 
 impl Following {
-    /// Nothing so far, and names of entities up to so many bytes.
+    /// An empty one, for names of entities up to this many bytes.
     pub fn new(rules: Rules, longest_name: usize) -> Self {
         let entities = Entities::new(rules.most);
         Self {
@@ -69,7 +69,7 @@ impl Following {
         }
     }
 
-    /// What entities said, and the clock.
+    /// The past values of entities, and the clock.
     pub fn state(&self) -> State {
         let mut state = self.entities.state();
         let clock = vec![self.clock as f64, self.latest, self.entities.evicted as f64];
@@ -77,11 +77,11 @@ impl Following {
         state
     }
 
-    /// Take over a state, of a model with so many attributes and coordinates.
+    /// Restore a state of a model with this many attributes and coordinates.
     ///
     /// # Errors
     ///
-    /// If its parts make no sense. What is known is then as it was.
+    /// If the state is invalid. This is then unchanged.
     pub fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         let wrong = "the clock of the entities makes no sense";
         let (&[clock, latest, evicted], _) = state.f64s("entity_clock")? else {
@@ -94,13 +94,14 @@ impl Following {
         Ok(())
     }
 
-    /// What is remembered here and in parts that went on from here; with each comes what becomes of its values.
+    /// Merge what is remembered here and in parts that continued from here, each with the mapping of its values.
     pub(super) fn merged(&self, renew: &Renew, parts: &[(&Self, Renew)]) -> Self {
         let since = |part: &Self| part.clock.saturating_sub(self.clock);
         let clock = parts.iter().map(|(part, _)| since(part)).fold(self.clock, u64::saturating_add);
         let mut entities = self.entities.renewed(renew, |time| time);
         let renewed = |(part, renew): &(&Self, Renew)| {
-            // Where events are counted, what came so many events ago in a part came so many ago in all.
+            // Where time is a count of events, what happened so many events ago in a part happened as many ago
+            // overall.
             let is_later = |time: f64| self.rules.time.is_none() && time > self.clock as f64;
             let delay = clock.saturating_sub(part.clock) as f64;
             part.entities.renewed(renew, |time| if is_later(time) { time + delay } else { time })
@@ -120,7 +121,7 @@ impl Following {
         self.carried.clear();
     }
 
-    /// When the event in hand happened.
+    /// The time of the current event.
     pub(super) fn now(&self) -> f64 {
         match self.rules.time {
             Some(_) => self.time.unwrap_or(self.latest),
@@ -139,7 +140,7 @@ impl Following {
         }
     }
 
-    /// Remember a label that came late, of some event of an entity.
+    /// Remember a late label of some event of an entity.
     pub fn add_late_label(&mut self, entity: &[u8], label: PastLabel) {
         let time = if self.rules.time.is_some() { self.latest } else { self.clock as f64 };
         if self.rules.labels {
@@ -152,8 +153,8 @@ impl Following {
         self.latest = self.latest.max(now);
     }
 
-    /// Take note of a text if it says whose the event is, or when it happened; whether it is no attribute. It
-    /// may spell a number that stands for nothing.
+    /// Record a text if it is the event's entity or time; returns whether it is no attribute. It may spell a number
+    /// that is a sentinel.
     pub(super) fn take_text(
         &mut self,
         name: &[u8],
@@ -165,7 +166,7 @@ impl Following {
                 self.entity = None;
                 return !self.rules.is_attribute;
             }
-            // One byte more than there may be says that it is too long.
+            // One byte more than allowed marks a name that is too long.
             let mut name = std::mem::take(&mut self.spare);
             name.clear();
             name.extend_from_slice(&text[..text.len().min(self.longest_name + 1)]);
@@ -180,7 +181,7 @@ impl Following {
         is_time
     }
 
-    /// The same of a number, which may stand for nothing.
+    /// The same for a number, which may be a sentinel.
     pub(super) fn take_number(
         &mut self,
         name: &[u8],
@@ -200,7 +201,7 @@ impl Following {
         is_time
     }
 
-    /// The same of an integer of which a float has not all digits.
+    /// The same for an integer whose digits a float cannot all hold.
     pub(super) fn take_integer(
         &mut self,
         name: &[u8],
@@ -215,14 +216,14 @@ impl Following {
         }
     }
 
-    /// Whose the event in hand is, if that is known, until it is finished.
+    /// The entity of the current event, if it is known, until the event is finished.
     pub fn entity(&self) -> Option<&[u8]> {
         self.entity.as_deref().filter(|name| name.len() <= self.longest_name)
     }
 }
 
-/// What a remembered value is in another model; None if it has no place there.
+/// Maps a remembered value to another model; None if it has no coordinate there.
 pub(super) type Renew<'a> = Box<dyn Fn(&Remembered) -> Option<Remembered> + 'a>;
 
-/// Counts are below this: a number in a file holds no more.
+/// Counts are below this, the limit of a number in a file.
 const MOST_EVENTS: f64 = 9_007_199_254_740_992.0;

@@ -1,21 +1,22 @@
-//! Names and statistics that stay as they are.
+//! Freezing names and statistics.
 //!
-//! Models that learn apart and are to be one in the end do so best with the same names and scales, those of a first
-//! pass over all events. What goes on all the same is what a value means by what came before it: the last values of
+//! Models that are trained separately and then merged do best with the same names and scales, those of a first pass
+//! over all events. What still changes is what gives a value its meaning by the events before: the last values of
 //! entities, and the last points in time.
 
 use super::{Encoder, New};
 
 impl Encoder {
-    /// Whether names and statistics stay as they are, whatever is learned.
+    /// Whether names and statistics are frozen, whatever is learned.
     pub fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// Let names and statistics stay as they are, or not.
+    /// Freeze names and statistics, or unfreeze them.
     ///
-    /// As long as they do, numbers are standardised by what was known before, a category that has no place is a rare
-    /// one, and what has no place at all is left out, and counted as ignored if the event is learned.
+    /// While they are frozen, numbers are standardised by the scales learned before, a category without a coordinate
+    /// is a rare one, and anything else without a coordinate is left out, and counted as ignored if the event is
+    /// learned.
     pub fn set_frozen(&mut self, frozen: bool) {
         self.frozen = frozen;
     }
@@ -63,13 +64,13 @@ mod tests {
             let out = learned(&mut encoder, &event);
             assert!(out.coordinates.iter().all(|&k| k < PASSING));
             let own = out.attributes.iter().position(|&attribute| attribute == n);
-            // What lies too far out is as missing as ever, and its mark has no place.
+            // An outlier is missing as ever, and its mark has no coordinate.
             assert_eq!(own.is_none(), value == "1000000");
             let z = (value.parse::<f64>().unwrap() - mean) / deviation;
             assert!(own.is_none_or(|at| out.values[at] == z));
             assert_eq!(encoder.vocabulary().ignored, 2 * times + 2 + u64::from(value == "1000000"));
         }
-        // The rare one is known, since more than 32 categories came.
+        // The rare category exists, since there were more than 32 categories.
         assert_eq!(learned(&mut encoder, &[("k", "new")]).attributes.len(), 2);
         assert_eq!(before.moments(), encoder.moments());
         assert_eq!((before.uses(), before.evicted()), (encoder.uses(), encoder.evicted()));
@@ -79,7 +80,7 @@ mod tests {
         assert!(changes.iter().all(|change| change.keeps_names() && change.keeps_scales()));
         assert_eq!(merged.moments(), before.moments());
         assert_eq!(merged.vocabulary().ignored, 2 * encoder.vocabulary().ignored);
-        // It learns on from where it was.
+        // Learning continues from where it was.
         merged.set_frozen(false);
         learned(&mut merged, &[("new", "1"), ("n", "3")]);
         assert_eq!(merged.tallies()[0].values, 41);

@@ -1,4 +1,4 @@
-//! Values of attributes that were told what they are.
+//! Values of attributes whose kind is declared.
 
 use super::rates::RATE;
 use super::{Encoder, RARE, Unclean};
@@ -8,11 +8,11 @@ use crate::names::Name;
 use crate::spelled::{name_of, spelled_number};
 use crate::times::{Moment, moment};
 
-/// Numbers with more digits than this are written with an exponent.
+/// Numbers of at least this size are written with an exponent.
 const LARGEST_WHOLE: f64 = 1e16;
 
 impl Encoder {
-    /// Take a text as an attribute of that kind does; what is none of the kind is missing, and counted.
+    /// Read a text as a value of that kind; a text that is not of the kind is missing, and counted.
     pub(super) fn text_as(&mut self, kind: Kind, name: Name, text: &[u8]) {
         let number = match kind {
             Kind::Category => return self.observe(name, Some(text), 1.0),
@@ -38,7 +38,7 @@ impl Encoder {
         }
     }
 
-    /// Take a number that is not simply one; false if it is.
+    /// Handle a number that may not be a plain one; false if it is.
     pub(super) fn odd_number(&mut self, name: Name, value: f64) -> bool {
         let Some(kind) = self.rules.kind_of(name.text()) else {
             if value < EPOCH || !is_plainly_time(name.text(), value) {
@@ -56,14 +56,14 @@ impl Encoder {
         true
     }
 
-    /// The moment that a text is without being told.
+    /// Read a text as a point in time if it is one, without a declared kind.
     pub(super) fn moment_in(&mut self, name: Name, text: &[u8]) -> bool {
         let Some(moment) = moment(text) else { return false };
         self.time(name, moment);
         true
     }
 
-    /// What an attribute is: a kind, by its name, or `mixed`.
+    /// The name of an attribute's kind, or `mixed`.
     pub fn kind(&self, attribute: u32) -> &'static str {
         let told = self.rules.kind_of(self.vocabulary.name(attribute).text());
         let tally = &self.tallies[attribute as usize];
@@ -91,7 +91,7 @@ impl Encoder {
     }
 }
 
-/// A number as a category beside it, or as that of a mark.
+/// A number as a category: beside its numeric coordinate, or of a mark.
 pub(super) fn spell(value: f64) -> String {
     if value.abs() < LARGEST_WHOLE { format!("{value}") } else { format!("{value:e}") }
 }

@@ -1,46 +1,46 @@
-//! Numbers that are nearly always the same, whose exceptions are categories, too.
+//! Numbers that are nearly always the same, whose exceptions are also categories.
 //!
-//! Of a capital gain, which few people have, 7,298 and 15,024 say more than that they are large: they come
-//! back, and those who have them are alike. An attribute of which one value makes up three quarters or more and
-//! which has few others therefore has, beside its numeric coordinate, one for each of these. On the census
-//! of 1994 (adult, in the order of the file) the mixture's errors go from .1433 to .1302. As a rule for all
-//! numbers that come back it would cost where they tell nothing: of ages, of hours, of ratings.
+//! For a capital gain, which few people have, 7,298 and 15,024 tell more than that they are large: they recur, and the
+//! people who have them are alike. An attribute in which one value makes up three quarters or more, with few other
+//! values, therefore has one coordinate for each of these beside its numeric one. On the census of 1994 (adult, in
+//! file order) the mixture's errors go from .1433 to .1302. As a rule for all recurring numbers this would cost
+//! accuracy where they are uninformative: for ages, hours and ratings.
 //!
-//! What else comes back, such as the number of a customer, may be a name. What labels say of it is counted, see
-//! [`super::rates`], and used where it tells more than its size does.
+//! Other recurring numbers, such as a customer number, may be names. Their labels are counted, see [`super::rates`],
+//! and used where they tell more than the number's size.
 
 use super::kinds::spell;
 use super::{Encoder, Item, New, NewName};
 use crate::rate_key::hash_of;
 use crate::state::{Refused, ensure};
 
-/// With more different values than this an attribute is a measurement.
+/// An attribute with more distinct values than this is a measurement.
 const MOST: usize = 128;
-/// With fewer it is as good as a boolean, of which its number tells all.
+/// With fewer it is as good as a boolean, and its number is sufficient.
 const FEWEST: usize = 3;
-/// A value comes this often in the mean before it counts as one of few.
+/// Minimum mean number of occurrences per value for the values to count as few.
 const TIMES: u64 = 8;
-/// Of a measurement at most so many values are watched.
+/// Maximum number of watched values of a measurement.
 const SAMPLE: usize = 32;
-/// With fewer different values, numbers are no names.
+/// Numbers with fewer distinct values are not names.
 const FEWEST_NAMES: usize = 16;
 
-/// The different values of a coordinate so far; of a measurement, a sample of them.
+/// The distinct values of a coordinate so far; of a measurement, a sample of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Levels {
-    /// Ascending, and how often each was there.
+    /// Ascending, with their counts.
     values: Vec<(f64, u64)>,
-    /// The one that was there most often, and all of them.
+    /// The most frequent value, its count, and the count of all.
     usual: f64,
     most: u64,
     count: u64,
-    /// How often the sample was halved: a value is in it if its hash begins with so many zeros. Above 0 if there were
-    /// too many values.
+    /// How often the sample was halved: a value is in it if its hash begins with this many zeros. Above 0 if there
+    /// were too many values.
     halvings: u32,
 }
 
 impl Levels {
-    /// Whether a value is one of few exceptions, by the values before.
+    /// Whether a value is one of few exceptions, judged by the previous values.
     fn has(&self, value: f64) -> bool {
         self.has_exceptions() && value != self.usual && self.find(value).is_ok()
     }
@@ -51,25 +51,25 @@ impl Levels {
         different >= FEWEST && is_mostly_one && !self.is_measurement()
     }
 
-    /// Whether values come back, and are no exceptions: a third of them was there before.
+    /// Whether values recur without being exceptions: at least a third of them had occurred before.
     fn come_back(&self) -> bool {
         let different = self.values.len();
         let has_many = different >= FEWEST_NAMES || self.is_measurement();
         has_many && 2 * self.count >= 3 * different as u64 && !self.has_exceptions()
     }
 
-    /// The exceptions, and how often each came.
+    /// The exceptions, with their counts.
     pub(super) fn exceptions(&self) -> impl Iterator<Item = (f64, u64)> {
         let all = self.values.iter().filter(|_| self.has_exceptions());
         all.filter(|(value, _)| *value != self.usual).copied()
     }
 
-    /// The value that came most often, and how often.
+    /// The most frequent value, with its count.
     pub(super) fn usual(&self) -> Option<(f64, f64)> {
         (self.most > 0 && !self.is_measurement()).then_some((self.usual, self.most as f64))
     }
 
-    /// Drop values that are none.
+    /// Drop values that are not valid.
     pub(super) fn retain(&mut self, is_there: impl Fn(f64) -> bool) {
         let kept: Vec<_> = self.values.iter().copied().filter(|(value, _)| is_there(*value)).collect();
         *self = Self::of(self.halvings, &kept).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Levels {
         self.halvings == 0 || hash_of(0, &value.to_bits().to_le_bytes()).leading_zeros() >= self.halvings
     }
 
-    /// Go to so many halvings.
+    /// Reduce the sample to this many halvings.
     fn halve(&mut self, halvings: u32) {
         self.halvings = halvings;
         let all = std::mem::take(&mut self.values);
@@ -112,7 +112,7 @@ impl Levels {
         self.count = self.values.iter().map(|(_, times)| times).sum();
     }
 
-    /// What came in `base`, and since then in parts that began as it is.
+    /// Merge the values of `base` with those seen since by parts that started from it.
     pub(super) fn merged(base: &Self, parts: &[&Self]) -> Self {
         let mut all = base.clone();
         let halvings = parts.iter().map(|part| part.halvings).max().unwrap_or(0);
@@ -127,11 +127,11 @@ impl Levels {
                 }
             }
         }
-        // Of values that came equally often the least is the usual one, in whatever order they were added.
+        // Of equally frequent values the least is the usual one, in whatever order they were added.
         Self::of(all.halvings, &all.values).unwrap_or_default()
     }
 
-    /// Whether there were too many different values.
+    /// Whether there were too many distinct values.
     pub fn is_measurement(&self) -> bool {
         self.halvings > 0
     }
@@ -141,16 +141,16 @@ impl Levels {
         self.halvings
     }
 
-    /// The different values, or a sample of them, and how often each was there.
+    /// The distinct values, or a sample of them, with their counts.
     pub fn values(&self) -> &[(f64, u64)] {
         &self.values
     }
 
-    /// From such values, after so many halvings.
+    /// Build from such values, after this many halvings.
     ///
     /// # Errors
     ///
-    /// If no values leave such levels.
+    /// If the values are invalid.
     pub fn of(halvings: u32, values: &[(f64, u64)]) -> Result<Self, Refused> {
         let mut levels = Self { halvings, ..Self::default() };
         let sorted = values.is_sorted_by(|one, other| one.0 < other.0);
@@ -164,7 +164,7 @@ impl Levels {
 }
 
 impl Encoder {
-    /// Have numbers that are one of few observed as categories, too, and those that come back as names.
+    /// Observe numbers that are exceptions as categories as well, and recurring ones as names.
     pub(super) fn add_levels(&mut self, learned: bool) {
         for at in 0..self.items.len() {
             let Item { attribute, coordinate, is_number, value, scaled } = self.items[at];
@@ -190,7 +190,7 @@ impl Encoder {
         }
     }
 
-    /// Take note of the first value of a coordinate.
+    /// Record the first value of a coordinate.
     pub(super) fn watch(&mut self, coordinate: u32, value: f64) {
         self.levels[coordinate as usize].add(value, 1);
     }

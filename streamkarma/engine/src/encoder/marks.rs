@@ -1,4 +1,4 @@
-//! Numbers as the learners see them, and marks where they are no measurements.
+//! Standardising numbers for the learners, and marking those that are not measurements.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::scale::{CLIP, FAR, Scale};
 use crate::vocabulary::NOBODY;
 
 impl Encoder {
-    /// Numbers that an event says, as the learners see them.
+    /// Standardise the event's own numbers.
     pub(super) fn standardise(&mut self, items: Range<usize>, learned: bool) {
         for at in items {
             let distance = self.standardise_item(at, learned);
@@ -20,8 +20,8 @@ impl Encoder {
         }
     }
 
-    /// Numbers that its entity said before. They were judged when they were said: those that are far out by now
-    /// are left out, and count nowhere.
+    /// Standardise numbers carried from its entity. They were checked when they were observed: those that are outliers
+    /// by now are left out, and counted nowhere.
     pub(super) fn standardise_carried(&mut self, items: Range<usize>, learned: bool) {
         for at in items {
             if self.standardise_item(at, learned) >= FAR {
@@ -30,7 +30,7 @@ impl Encoder {
         }
     }
 
-    /// Standardise a number; returns how far out it is, in deviations.
+    /// Standardise a number; returns its distance from the mean, in deviations.
     fn standardise_item(&mut self, at: usize, learned: bool) -> f64 {
         let Item { coordinate, is_number, value, .. } = self.items[at];
         if !is_number {
@@ -49,14 +49,14 @@ impl Encoder {
         standardised.distance
     }
 
-    /// Count, mark or take back a value that is not among the others.
+    /// Count, mark or take back a value that is far from the others.
     fn look_at(&mut self, at: usize, distance: f64, learned: bool) {
         let Item { attribute, coordinate, value, .. } = self.items[at];
-        // A number that was the same so far, such as the year, has a next value, and that is no sentinel.
+        // A number that was constant so far, such as the year, may move on to a next value, which is no sentinel.
         let scale = &self.scales[coordinate as usize];
         let is_out = distance > OUT && scale.is_beyond_others(value, OUT);
         let verdict = if is_out && self.finds_sentinels(attribute) && !self.frozen {
-            // What is only predicted has no vote, and looks as it will when it is learned.
+            // A value that is only predicted does not vote, and is encoded as it will be when it is learned.
             let mut sentinels = self.sentinels[coordinate as usize];
             let verdict = sentinels.vote(value);
             if learned {
@@ -82,8 +82,8 @@ impl Encoder {
         }
     }
 
-    /// Whether numbers of an attribute may turn out sentinels. The time since the event before is no number that
-    /// anybody gave.
+    /// Whether numbers of an attribute may turn out to be sentinels. The time since the previous event is computed,
+    /// not given.
     pub(super) fn finds_sentinels(&self, attribute: u32) -> bool {
         self.rules.finds && !self.is_of_times(attribute)
     }
@@ -97,7 +97,7 @@ impl Encoder {
         }
     }
 
-    /// Marks instead of sentinels.
+    /// Replace sentinels by marks.
     pub(super) fn take_sentinels_out(&mut self) {
         for at in 0..self.items.len() {
             let Item { coordinate, is_number, value, .. } = self.items[at];
@@ -107,7 +107,7 @@ impl Encoder {
         }
     }
 
-    /// A mark instead of an item whose value turned out a sentinel.
+    /// Replace an item whose value turned out to be a sentinel by a mark.
     fn take_back(&mut self, at: usize) {
         let Item { attribute, value, .. } = self.items[at];
         self.unclean.push((attribute, Unclean::Sentinel));
@@ -115,12 +115,12 @@ impl Encoder {
         self.drop_item(at);
     }
 
-    /// Have a value count as missing.
+    /// Treat a value as missing.
     fn drop_item(&mut self, at: usize) {
         self.items[at] = Item { attribute: NOBODY, is_number: false, ..self.items[at] };
     }
 
-    /// Marks instead of given sentinels at names that are new.
+    /// Replace given sentinels of new names by marks.
     pub(super) fn take_given_sentinels_out(&mut self) {
         if self.rules.sentinels.is_empty() {
             return;
@@ -142,7 +142,7 @@ impl Encoder {
         self.add_mark_named(&name, what, category);
     }
 
-    /// Have the attribute `NAME.what` observed, unless the event has one of that name.
+    /// Observe the attribute `NAME.what`, unless the event has one of that name.
     fn add_mark_named(&mut self, name: &[u8], what: &str, category: &str) {
         let name = [name, b".", what.as_bytes()].concat();
         if !self.has(Name::Text(&name)) {
@@ -150,13 +150,13 @@ impl Encoder {
         }
     }
 
-    /// Count what became of the values of an event that is learned.
+    /// Count what happened to the values of an event that is learned.
     pub(super) fn tally(&mut self) {
-        // That of the constant counts the events.
+        // The tally of the constant counts the events.
         self.tallies[0].values += 1;
         let (now, mut last) = (self.tallies[0].values, 0);
         for item in &self.items {
-            // Of several items of one attribute the first counts.
+            // Of several items of one attribute, only the first counts.
             self.tallies[item.attribute as usize].values += u64::from(item.attribute != last);
             last = item.attribute;
             self.uses[item.coordinate as usize].happen(now);
@@ -180,5 +180,5 @@ impl Encoder {
     }
 }
 
-/// The category of marks that have but one.
+/// The category of marks that have only one.
 pub(super) const MARK: &str = "marked";

@@ -1,9 +1,9 @@
-//! Names and statistics of models that learned apart, made one.
+//! Merging the names and statistics of models trained separately.
 //!
-//! Names that the base has keep their indices; others follow in the order of their text, numbers before
-//! categories. Whatever is counted adds up, what all began with once. If there are more names than there may be, those
-//! of the base that no part knows any more make room, and of the new ones the most used stay, so that then the order
-//! in which models are merged may show.
+//! Names of the base keep their indices; others follow in the order of their text, numbers before categories. Counts
+//! add up, with those of the base included once. If there are more names than allowed, those of the base that no part
+//! has any more are evicted, and of the new ones the most used are kept; then the result may depend on the order in
+//! which models are merged.
 
 mod statistics;
 #[cfg(test)]
@@ -26,22 +26,22 @@ use crate::scale::Scale;
 use crate::state::{Refused, ensure};
 use crate::vocabulary::{Entry, Places, Vocabulary};
 
-/// A model that is merged.
+/// A model in a merge.
 struct Member<'a> {
     encoder: &'a Encoder,
     places: Places,
-    /// By new attribute and coordinate: what they are in this model, or [`DROPPED`].
+    /// By new attribute and coordinate: the index in this model, or [`DROPPED`].
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
 }
 
 impl Encoder {
-    /// Take in the names and statistics of parts that went on from here, and say how each model, this one first,
-    /// goes over into the merged one. Where learners are hashed, the names of the base stay whatever became of them.
+    /// Merge in the names and statistics of parts that continued from here, and return how each model, this one first,
+    /// changes into the merged one. Where learners are hashed, all names of the base are kept.
     ///
     /// # Errors
     ///
-    /// If the parts cannot be merged: why, in one line. The encoder is then as it was.
+    /// If the parts cannot be merged: why, in one line. The encoder is then unchanged.
     pub fn merge(&mut self, parts: &[&Self], hashed: bool) -> Result<Vec<Change>, Refused> {
         parts.iter().try_for_each(|part| self.ensure_like(part))?;
         let is_new = self.survey.as_ref().is_none_or(|survey| survey.is_empty());
@@ -89,7 +89,7 @@ impl Encoder {
             "the models have other rules for missing values or kinds of attributes",
         )?;
         ensure(self.rates == part.rates, "the models have other numbers of classes at most (max_classes)")?;
-        // Whether the entity is an attribute as well is up to the run that reads, and in no file.
+        // Whether the entity is also an attribute depends on the run that reads, and is in no file.
         let rules = |each: &Self| {
             let following = each.following.as_ref()?;
             Some(Rules { is_attribute: true, ..following.rules.clone() })
@@ -97,7 +97,7 @@ impl Encoder {
         ensure(rules(self) == rules(part), "the models follow other entities, or in other ways (entity)")
     }
 
-    /// The names of all, and how many of them find no place.
+    /// All names, and how many of them do not fit.
     fn all_names(&self, parts: &[&Self], hashed: bool) -> (Vocabulary, u64) {
         let mut new: BTreeMap<Entry, u64> = BTreeMap::new();
         for part in parts {
@@ -116,7 +116,7 @@ impl Encoder {
         if dropped == 0 || hashed { (all, dropped) } else { with_new(&self.names_left(parts)) }
     }
 
-    /// The names that some part still knows.
+    /// The base's names that some part still has.
     fn names_left(&self, parts: &[&Self]) -> Vocabulary {
         let mut left = self.vocabulary.clone();
         for (coordinate, entry) in self.vocabulary.entries() {
@@ -128,7 +128,7 @@ impl Encoder {
         left
     }
 
-    /// Names and new ones, rates that are missing among them, and how many find no place.
+    /// Names and new ones, including missing rates, and how many do not fit.
     pub(super) fn with_entries(&self, own: &Vocabulary, new: &BTreeMap<Entry, u64>) -> (Vocabulary, u64) {
         let (vocabulary, dropped) = own.with_names(new);
         let rates = self.missing_rates(&vocabulary);
@@ -140,7 +140,7 @@ impl Encoder {
         (own.with_names(&all).0, dropped)
     }
 
-    /// Rates that attributes have too few categories for in any single model.
+    /// Rates of attributes that have too few categories for them in any single model.
     fn missing_rates(&self, vocabulary: &Vocabulary) -> Vec<(Vec<u8>, String)> {
         let mut room = vocabulary.bounds().coordinates.saturating_sub(vocabulary.used().coordinates);
         let mut missing = Vec::new();
@@ -170,12 +170,12 @@ impl<'a> Member<'a> {
         Self { encoder, places, attributes, coordinates }
     }
 
-    /// Events that it has learned.
+    /// Number of events it has learned.
     fn events(&self) -> u64 {
         self.encoder.tallies[0].values
     }
 
-    /// What this one and parts that went on from it remember of entities, in a model with these uses.
+    /// Merge what this model and the parts remember of entities, for a model with these uses.
     fn following_with(&self, parts: &[Self], merged: &[Use]) -> Option<Box<Following>> {
         let following = |member: &Member<'a>| member.encoder.following.as_deref();
         let others = parts.iter().filter_map(|part| Some((following(part)?, part.renewal(merged))));
@@ -183,7 +183,7 @@ impl<'a> Member<'a> {
         Some(Box::new(following(self)?.merged(&self.renewal(merged), &others)))
     }
 
-    /// What becomes of the values that it remembers of entities, in a model with these uses.
+    /// How the values it remembers of entities map to a model with these uses.
     fn renewal<'b>(&'b self, merged: &'b [Use]) -> Renew<'b> {
         let place =
             |places: &[u32], index: u32| places.get(index as usize).copied().filter(|&at| at != DROPPED);
@@ -196,7 +196,7 @@ impl<'a> Member<'a> {
         })
     }
 
-    /// How it goes over to other scales.
+    /// How it changes into a merged model with these scales.
     fn change(&self, scales: &[Scale]) -> Change {
         let Encoder { vocabulary, tallies, .. } = self.encoder;
         let places = &self.places.coordinates;
@@ -226,7 +226,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// By new index the old one, or [`DROPPED`].
+/// The old index by new index, or [`DROPPED`].
 fn inverse(places: &[u32], count: usize) -> Vec<u32> {
     let mut olds = vec![DROPPED; count];
     for (&new, old) in places.iter().zip(0..) {

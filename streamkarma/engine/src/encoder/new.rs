@@ -1,4 +1,4 @@
-//! Names and categories that an event has for the first time.
+//! Names and categories seen for the first time.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -43,7 +43,7 @@ impl Encoder {
         }
     }
 
-    /// By text, category and kind.
+    /// Order by text, category and kind.
     fn order(&self, one: &New, other: &New) -> Ordering {
         let key = |new| -> (Name, &[u8]) {
             let New { name, category, .. }: &New = new;
@@ -120,12 +120,12 @@ impl Encoder {
         (self.vocabulary.attribute_count(), self.vocabulary.coordinate_count())
     }
 
-    /// Numbers at a name never learned are what standardising the first one makes of them, 0, so that the
-    /// event looks as it will look when it is learned.
+    /// Numbers of a name never learned are encoded as what standardising a first value yields, 0, so that the event
+    /// looks as it will when it is learned.
     pub(super) fn pass(&mut self, new: &[New]) {
         let mut before = Sizes::default();
         let (used, mut kept) = (self.vocabulary.used(), None);
-        // The unknown attribute that had a place last; words and tags have several items of one.
+        // The last unknown attribute and its index; words and tags are several items of one attribute.
         let mut last: Option<(&NewName, u32)> = None;
         for each in new.iter().filter(|each| !each.value.is_nan()) {
             let name = self.name_of(&each.name);

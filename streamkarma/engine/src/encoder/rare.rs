@@ -1,33 +1,33 @@
-//! Categories that came once, of attributes that have many.
+//! Categories that were seen once, of attributes that have many.
 //!
-//! The first [`FEW`] categories of an attribute have a coordinate from the first time on. From then on a
-//! category gets one when it comes again; until then it is the attribute's category [`RARE`]. What is new
-//! in nearly every event, such as an id, thus counts as present, and takes no places. If nearly all events
-//! have it, not even that tells anything, and it is left out.
+//! The first [`FEW`] categories of an attribute have a coordinate from their first occurrence. From then on a category
+//! gets one when it recurs; until then it is the attribute's category [`RARE`]. A value that is new in nearly every
+//! event, such as an id, thus counts as present and takes no coordinates. If nearly all events have the attribute,
+//! even its presence is uninformative, and it is left out.
 //!
-//! Which categories came once is counted approximately, in a table of [`PLACES`] fingerprints: of two
-//! that meet in it the later one is remembered. A fingerprint is 32 bits long: one new category in four
-//! thousand million is taken for one that came before.
+//! Which categories were seen once is tracked approximately, in a table of [`PLACES`] fingerprints: of two that
+//! collide the later one is kept. A fingerprint is 32 bits long: one new category in four thousand million is mistaken
+//! for one that was seen before.
 
 use super::{Encoder, Item, NewName, Unclean};
 use crate::cleaning::Tally;
 use crate::names::Name;
 use crate::state::{Refused, ensure};
 
-/// So many categories of an attribute need not come again.
+/// Number of categories of an attribute that need not recur.
 pub const FEW: usize = 32;
-/// The category of those that have no place of their own yet.
+/// The category of those without a coordinate of their own yet.
 pub const RARE: &str = "(rare)";
 const PLACES: usize = 1 << 16;
-/// What all events but one of so many have, nearly all have.
+/// Nearly all events have an attribute if at most one event in this many lacks it.
 const NEARLY: u64 = 100;
-/// An attribute is an identifier if so many of its values were rare, and few were not.
+/// An attribute is an identifier if this many of its values were rare, and few were not.
 const MANY: u64 = 200;
-/// In a survey so many values are counted first, for what they are must not depend on where it began.
+/// In a survey this many rare values are required, as the decision must not depend on where the survey began.
 const SURE: u64 = 4096;
 
 impl Tally {
-    /// Whether at most a tenth as many values as were rare, and the first [`FEW`], were not.
+    /// Whether the values that were not rare, except the first [`FEW`], are at most a tenth of the rare ones.
     fn is_new_mostly(&self) -> bool {
         10 * self.values.saturating_sub(self.rare + FEW as u64) <= self.rare + 1
     }
@@ -37,22 +37,22 @@ impl Tally {
         self.rare >= MANY && self.is_new_mostly()
     }
 
-    /// The same after so many that not even what comes seldom is mistaken for it.
+    /// The same after so many values that an attribute of infrequent categories is not mistaken for one.
     fn is_surely_of_identifier(&self) -> bool {
         self.rare >= SURE && self.is_new_mostly()
     }
 }
 
-/// Fingerprints of categories that came once.
+/// Fingerprints of categories that were seen once.
 #[derive(Clone, Debug, Default)]
 pub struct Once {
-    /// By place; 0 for none. Empty until there is one.
+    /// By slot; 0 if free. Empty until the first one.
     fingerprints: Vec<u32>,
 }
 
 impl Once {
     fn find(attribute: Name, category: &[u8]) -> (usize, u32) {
-        // FNV-1a, the same on every machine and in every model, and its bits spread by a last multiplication.
+        // FNV-1a, the same on every machine and in every model, with its bits spread by a final multiplication.
         let bytes = attribute.text().iter().chain(&[0xff]).chain(category);
         let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325, fnv);
@@ -60,7 +60,7 @@ impl Once {
         ((spread >> 40) as usize % PLACES, (spread as u32).max(1))
     }
 
-    /// Whether a category came.
+    /// Whether a category was seen.
     pub fn has(&self, attribute: Name, category: &[u8]) -> bool {
         let (place, fingerprint) = Self::find(attribute, category);
         self.fingerprints.get(place) == Some(&fingerprint)
@@ -73,7 +73,7 @@ impl Once {
         self.fingerprints[place] = fingerprint;
     }
 
-    /// Remember that a category came for one more of several times.
+    /// Remember one more of several occurrences of a category.
     pub fn add_again(&mut self, attribute: Name, category: &[u8], times: &[u8]) {
         let all = times.iter().map(|time| [category, &[*time]].concat());
         if let Some(next) = all.into_iter().find(|each| !self.has(attribute, each)) {
@@ -81,7 +81,7 @@ impl Once {
         }
     }
 
-    /// Those of several; where they meet, the greatest fingerprint stays.
+    /// Merge several tables; where fingerprints collide, the greatest is kept.
     pub(super) fn merged<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         let mut merged = Self::default();
         for once in all {
@@ -94,17 +94,17 @@ impl Once {
         merged
     }
 
-    /// Places and fingerprints, one after another.
+    /// Slots and fingerprints, one pair at a time.
     pub fn rows(&self) -> impl Iterator<Item = [u32; 2]> {
         let used = self.fingerprints.iter().enumerate().filter(|(_, fingerprint)| **fingerprint != 0);
         used.map(|(place, &fingerprint)| [place as u32, fingerprint])
     }
 
-    /// From such rows.
+    /// Build from such rows.
     ///
     /// # Errors
     ///
-    /// If a place is beyond the table.
+    /// If a slot is beyond the table.
     pub fn from_rows(rows: &[[u32; 2]]) -> Result<Self, Refused> {
         let mut once = Self::default();
         for &[place, fingerprint] in rows {
@@ -117,7 +117,7 @@ impl Once {
 }
 
 impl Encoder {
-    /// Let new categories of attributes that have many be rare, but for those that came before.
+    /// Make new categories of attributes that have many rare, except those seen before.
     pub(super) fn take_rare_out(&mut self, learned: bool) {
         let mut at = 0;
         while at < self.new.len() {
@@ -150,13 +150,13 @@ impl Encoder {
         }
     }
 
-    /// Whether an attribute is an identifier that nearly every event has: that it is there tells nothing.
+    /// Whether an attribute is an identifier that nearly every event has, so that its presence is uninformative.
     fn is_always_new(&self, attribute: u32) -> bool {
         let tally = &self.tallies[attribute as usize];
         tally.is_of_identifier() && tally.values >= self.tallies[0].values / NEARLY * (NEARLY - 1)
     }
 
-    /// The attribute of a new category, if that is to be rare.
+    /// The attribute of a new category, if the category is to be rare.
     fn rare_at(&mut self, at: usize, learned: bool) -> Option<u32> {
         let new = &self.new[at];
         let (&NewName::Known(attribute), Some(category)) = (&new.name, &new.category) else { return None };
@@ -176,7 +176,7 @@ impl Encoder {
         Some(attribute)
     }
 
-    /// Whether a category came before, so that it is to have a place now.
+    /// Whether a category was seen before, so that it gets a coordinate now.
     pub(super) fn comes_again(&self, name: Name, category: &[u8]) -> bool {
         !self.frozen && self.once.has(name, category)
     }
@@ -201,7 +201,7 @@ mod tests {
         let names: Vec<String> = (0..200).map(|i| format!("category {i}")).collect();
         let (attribute, other) = (Name::Text(b"three"), Name::Text(b"four"));
         names.iter().for_each(|name| once.add(attribute, name.as_bytes()));
-        // Of 200 in 65,536 places hardly any meet another.
+        // Of 200 in 65,536 slots hardly any collide.
         assert!(names.iter().filter(|name| once.has(attribute, name.as_bytes())).count() >= 195);
         assert!(!names.iter().any(|name| once.has(other, name.as_bytes())));
         let rows: Vec<_> = once.rows().collect();

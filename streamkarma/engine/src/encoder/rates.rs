@@ -1,14 +1,14 @@
-//! Room for what labels say of categories.
+//! Coordinates for the target statistics of categories.
 //!
-//! Once an attribute has more than [`FEW`] categories, an event that observes one has a number beside it, the
-//! attribute `NAME.rate`: what the labels of earlier events with this category say. Events are encoded before
-//! these are known, so that the number is left to who learns, see [`rate_key`](crate::rate_key).
+//! Once an attribute has more than [`FEW`] categories, an event that has one of them also gets a number, the attribute
+//! `NAME.rate`: a statistic of the labels of earlier events with this category. Events are encoded before these are
+//! known, so the number is left to the learner, see [`rate_key`](crate::rate_key).
 //!
-//! So has one that observes a number that comes back, and may be a name: of it there are two keys, one of its
-//! value and one of its neighbourhood, so that who learns can tell whether it is one.
+//! The same holds for an event with a recurring number, which may be a name: it has two keys, one of its value and one
+//! of its neighbourhood, so that the learner can determine whether it is one.
 //!
-//! How many classes there will be is not known either. With several classes an attribute has as many
-//! coordinates as there may be rates, and who learns leaves out what is not needed.
+//! The final number of classes is not known either. With several classes an attribute has as many coordinates as there
+//! may be rates, and the learner leaves out those that are not needed.
 
 use std::ops::Range;
 
@@ -19,61 +19,61 @@ use crate::names::Name;
 use crate::rate_key::{as_value, hash_of, key_of, neighbourhood_of};
 use crate::vocabulary::{NOBODY, Vocabulary};
 
-/// The category of the first of them.
+/// The category of the first rate.
 pub(super) const RATE: &str = "(rate)";
 
-/// Whether the numbers of an attribute are to have rates is decided every so many of them.
+/// Whether the numbers of an attribute get rates is decided once per this many of them.
 const AGAIN: u64 = 32;
-/// So many neighbourhoods a deviation has.
+/// Number of neighbourhoods per deviation.
 const NEIGHBOURHOODS: f64 = 8.0;
 
 /// The rates of an attribute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RatePlaces {
-    /// Where they sit, ascending; nowhere if it has none.
+    /// Their coordinates, ascending; empty if it has none.
     coordinates: Vec<u32>,
     /// A hash of the attribute's name.
     name: u64,
 }
 
 impl RatePlaces {
-    /// Have them count as used in the event of that number.
+    /// Mark them as used in the event of that number.
     fn mark(&self, uses: &mut [Use], now: u64) {
         self.coordinates.iter().for_each(|&coordinate| uses[coordinate as usize].last = now);
     }
 }
 
-/// What stands in an event for the rates of an attribute.
+/// Placeholder in an event for the rates of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     pub(super) attribute: u32,
-    /// The first of the coordinates of its rates.
+    /// The first coordinate of its rates.
     coordinate: u32,
-    /// Of the category, or the number.
+    /// The key of the category or the number.
     name: u64,
-    /// Of the number's neighbourhood; none of a category.
+    /// The key of the number's neighbourhood; None for a category.
     neighbourhood: Option<u64>,
 }
 
 impl Encoder {
-    /// The same with so many coordinates for the rates of an attribute, one for two classes or a regression;
-    /// 0 for no rates.
+    /// The same with this many coordinates for the rates of an attribute, one for two classes or a regression; 0 for
+    /// no rates.
     pub fn with_rates(self, rates: usize) -> Self {
         Self { rates, ..self }
     }
 
-    /// How many coordinates the rates of an attribute have.
+    /// Number of coordinates for the rates of an attribute.
     pub fn rates(&self) -> usize {
         self.rates
     }
 
-    /// Let the rates of an attribute have so many coordinates.
+    /// Set the number of coordinates for the rates of an attribute.
     pub fn set_rates(&mut self, rates: usize) {
         self.rates = rates;
         self.restore_rates();
     }
 
-    /// Take note that the event has a category of an attribute.
+    /// Record that the event has a category of an attribute.
     pub(super) fn note_category(&mut self, attribute: u32, category: &[u8]) {
         let rated = &self.rated[attribute as usize];
         if let Some(&coordinate) = rated.coordinates.first() {
@@ -82,7 +82,7 @@ impl Encoder {
         }
     }
 
-    /// The same of a category that is kept in the event.
+    /// The same for a category that is stored in the event.
     pub(super) fn note_kept(&mut self, attribute: u32, category: Range<usize>) {
         let rated = &self.rated[attribute as usize];
         if let Some(&coordinate) = rated.coordinates.first() {
@@ -91,7 +91,7 @@ impl Encoder {
         }
     }
 
-    /// Take note that the event has a number that may be a name.
+    /// Record that the event has a number that may be a name.
     pub(super) fn note_number(&mut self, attribute: u32, place: u32, value: f64, scaled: f64) {
         let rated = &self.rated[attribute as usize];
         if let Some(&coordinate) = rated.coordinates.first() {
@@ -104,10 +104,10 @@ impl Encoder {
         }
     }
 
-    /// Let attributes have rates whose numbers come back, if there is room.
+    /// Give rates to attributes whose numbers recur, if there is capacity.
     pub(super) fn rate_numbers(&mut self) {
         let mut unrated = std::mem::take(&mut self.unrated);
-        // Which name comes first in an event must not show.
+        // The result must not depend on the order of names in an event.
         unrated.sort_unstable_by_key(|&attribute| self.vocabulary.name(attribute).text().to_vec());
         for attribute in unrated.drain(..) {
             if !self.is_of_times(attribute) {
@@ -117,15 +117,15 @@ impl Encoder {
         self.unrated = unrated;
     }
 
-    /// Have the rates of the event's categories observed, unless it has an attribute of that name itself.
+    /// Observe the rates of the event's categories, unless the event has an attribute of that name itself.
     ///
-    /// Of each there is one item, at the first of the coordinates.
+    /// Each has one item, at the first of its coordinates.
     pub(super) fn derive_rates(&mut self) {
         for at in 0..self.keys.len() {
             let Key { attribute: rated, coordinate, name, .. } = self.keys[at];
             let attribute = self.vocabulary.owner(coordinate as usize);
             if self.seen[attribute as usize] != self.event {
-                // There is nothing by which the event could be known again.
+                // There is no raw value by which the event could be recognised again.
                 let (value, scaled) = (f64::NAN, as_value(name));
                 self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
                 self.has_several |= at > 0 && self.keys[at - 1].attribute == rated;
@@ -133,19 +133,19 @@ impl Encoder {
         }
     }
 
-    /// Where the rates of the event sit.
+    /// The coordinates of the event's rates.
     pub(super) fn rates_in_hand(&self) -> impl Iterator<Item = u32> {
         self.keys.iter().flat_map(|key| self.rated[key.attribute as usize].coordinates.iter().copied())
     }
 
-    /// Let the rates of the event count as used in it.
+    /// Mark the event's rates as used in it.
     pub(super) fn keep_rates(&mut self, now: u64) {
         for key in &self.keys {
             self.rated[key.attribute as usize].mark(&mut self.uses, now);
         }
     }
 
-    /// Count the uses of the event's rates past the first coordinate, which has an item.
+    /// Count the uses of the event's rates beyond the first coordinate, which has an item.
     pub(super) fn tally_rates(&mut self, now: u64) {
         for keys in self.keys.chunk_by(|one, next| one.attribute == next.attribute) {
             for &coordinate in self.rated[keys[0].attribute as usize].coordinates.iter().skip(1) {
@@ -154,8 +154,8 @@ impl Encoder {
         }
     }
 
-    /// Know no rates that were given up, nor those of attributes that have few categories left: who resumes knows
-    /// none of these either.
+    /// Drop rates that were evicted, and those of attributes that have few categories left: a restored model has none
+    /// of these either.
     pub(super) fn forget_rates(&mut self) {
         let all = (0..).zip(&mut self.rated);
         for (attribute, rated) in all.filter(|(_, rated)| !rated.coordinates.is_empty()) {
@@ -167,7 +167,7 @@ impl Encoder {
         self.keys.retain(|key| !self.rated[key.attribute as usize].coordinates.is_empty());
     }
 
-    /// Put an item for rates out, once for each of the coordinates, and the neighbourhood of a number behind it.
+    /// Output an item for rates, once per coordinate, followed by the neighbourhood of a number.
     pub(super) fn push_rates(&self, item: &Item, out: &mut Encoded) {
         let Some(own) = self.keys.iter().find(|key| key.coordinate == item.coordinate) else { return };
         for &coordinate in &self.rated[own.attribute as usize].coordinates {
@@ -178,7 +178,7 @@ impl Encoder {
         }
     }
 
-    /// Let an attribute have rates if it has many categories by now.
+    /// Give an attribute rates if it has many categories by now.
     pub(super) fn enter_rates(&mut self, attribute: u32) {
         let is_rated = !self.rated[attribute as usize].coordinates.is_empty();
         let has_many = self.vocabulary.category_count(attribute) > FEW && !self.is_of_times(attribute);
@@ -214,7 +214,7 @@ impl Encoder {
         }
     }
 
-    /// Know the rates of an attribute if it has all of them.
+    /// Find the rates of an attribute, if it has all of them.
     fn find_rates(&mut self, attribute: u32) {
         let name = self.vocabulary.name(attribute);
         let (hash, rates) = (hash_of(0, name.text()), rate_name(name));
@@ -225,13 +225,13 @@ impl Encoder {
         self.rated[attribute as usize] = RatePlaces { coordinates, name: hash };
     }
 
-    /// Where the rates of that name have one of their coordinates.
+    /// One of the coordinates of the rates of that name.
     fn rate(&self, name: &[u8], category: &str) -> Option<u32> {
         let attribute = self.vocabulary.find(Name::Text(name))?;
         self.vocabulary.coordinate(attribute, Some(category.as_bytes()))
     }
 
-    /// What stands for the coordinates.
+    /// The categories of the coordinates.
     pub(super) fn rate_categories(&self) -> impl Iterator<Item = String> + use<> {
         (0..self.rates).map(|number| if number == 0 { RATE.to_owned() } else { format!("(rate {number})") })
     }
@@ -242,7 +242,7 @@ fn may_have_rates(vocabulary: &Vocabulary, attribute: u32) -> bool {
     vocabulary.category_count(attribute) > FEW || vocabulary.coordinate(attribute, None).is_some()
 }
 
-/// The attribute for the rates of another.
+/// The name of the attribute for the rates of another.
 pub(super) fn rate_name(name: Name) -> Vec<u8> {
     [name.text(), b".rate"].concat()
 }

@@ -1,10 +1,9 @@
-//! Room for what is new, once there is none: the least useful, longest unseen names and categories give way.
+//! Eviction: when the bounds are reached, the least used names and categories make room for new ones.
 //!
-//! A place is given up the sooner the longer ago its name or category was there, and the fewer events had it:
-//! what counts is the number of events since then, divided by the square root of how often it came. Neither
-//! alone would do: by time, a name that comes now and then goes before one that came twice of late; by number,
-//! what was common once stays for ever. One place of [`GIVEN_UP`] is given up at once, so that looking for them
-//! costs a new name little.
+//! A name or category is evicted the sooner, the longer ago it last occurred and the fewer events had it: the
+//! criterion is the number of events since then, divided by the square root of its count. Neither alone would do: by
+//! time, a name that occurs now and then is evicted before one that occurred twice recently; by count, a name that was
+//! once common stays for ever. One in [`GIVEN_UP`] is evicted at a time, so that the search costs little per new name.
 
 use super::rates::RatePlaces;
 use super::{Encoder, Levels, New, NewName, Sentinels, Tally};
@@ -13,21 +12,21 @@ use crate::names::{Lack, Name};
 use crate::scale::Scale;
 use crate::vocabulary::{NOBODY, PASSING, Sizes, size};
 
-/// One of so many places is given up when there is none left.
+/// One in this many is evicted when none is free.
 const GIVEN_UP: usize = 16;
 
-/// When something was there last, and how often.
+/// When something last occurred, and how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     /// The number of the learned event, from 1; 0 for never.
     pub last: u64,
-    /// How many events had it.
+    /// The number of events that had it.
     pub count: u64,
-    /// How often the place was given up before, by others.
+    /// How often the coordinate was evicted before.
     pub generation: u32,
 }
 
-/// Of what an event has all that there is.
+/// Whether the current event itself uses all there is.
 #[derive(Debug, Default)]
 pub struct Exhausted {
     attributes: bool,
@@ -35,14 +34,14 @@ pub struct Exhausted {
 }
 
 impl Use {
-    /// It is there in the event of that number.
+    /// Record an occurrence in the event of that number.
     pub(super) fn happen(&mut self, now: u64) {
         self.last = now;
         self.count = self.count.saturating_add(1);
     }
 
-    /// Uses in `base` and in parts that began as it is, each with how many events it has seen. In the end there
-    /// are `events`, and what was there so many events ago in a part was there so many ago.
+    /// Merge uses in `base` and in parts that started from it, each with the number of its events. In the end there
+    /// are `events`, and what last occurred so many events ago in a part did so as many events ago overall.
     pub(super) fn merged((base, before): (Self, u64), parts: &[(Self, u64)], events: u64) -> Self {
         let count = |sum: u64, part: &Self| sum.saturating_add(part.count.saturating_sub(base.count));
         let later = parts.iter().filter(|(part, _)| part.last > before);
@@ -54,21 +53,21 @@ impl Use {
         }
     }
 
-    /// How little use there is of it.
+    /// How little it is used: the criterion of eviction.
     fn disuse(self, now: u64) -> f64 {
         (now - self.last) as f64 / (self.count.max(1) as f64).sqrt()
     }
 }
 
 impl Encoder {
-    /// The number of the event in hand among those that were learned, if it is.
+    /// The number of the current event among the learned ones, if it is learned.
     pub(super) fn now(&self) -> u64 {
         self.tallies[0].values + 1
     }
 
-    /// Have others make room for a name or category, one of those that are `new`, if they have to and can.
+    /// Evict others to make room for a name or category, one of those in `new`, if necessary and possible.
     ///
-    /// `exhausted` says of what the event in hand has all there is, as it turns out.
+    /// `exhausted` records what the current event itself turns out to use up.
     pub(super) fn ensure_room(
         &mut self,
         new: &[New],
@@ -83,7 +82,7 @@ impl Encoder {
                 Lack::Attributes(_) => &mut exhausted.attributes,
                 Lack::Coordinates(_) | Lack::Bytes(_) => &mut exhausted.coordinates,
             };
-            // It is not looked for again, for an event may have a million names.
+            // The search is not repeated, as an event may have a million names.
             *exhausted = *exhausted || !self.make_room(new, lack);
             if *exhausted {
                 return;
@@ -91,7 +90,7 @@ impl Encoder {
         }
     }
 
-    /// Give up some of what there is too much of; false if all of that is in the event.
+    /// Evict some of what is lacking; false if the event needs all of it.
     fn make_room(&mut self, new: &[New], lack: Lack) -> bool {
         let (now, before) = (self.now(), self.vocabulary.used());
         for item in &self.items {
@@ -120,7 +119,7 @@ impl Encoder {
         least_used(candidates, most).into_iter().for_each(|coordinate| self.give_up(coordinate));
     }
 
-    /// Those that are `needed` stay whether they have coordinates or not.
+    /// Attributes that are `needed` are kept, whether they have coordinates or not.
     fn give_up_attributes(&mut self, now: u64, needed: &[u32]) {
         let owners: Vec<u32> = (0..self.uses.len()).map(|k| self.vocabulary.owner(k)).collect();
         let mut joint = vec![Use::default(); self.vocabulary.attribute_count()];
@@ -167,7 +166,7 @@ impl Encoder {
         self.gone.attributes.extend(empty);
     }
 
-    /// Let the learners know what was given up for the event that comes next.
+    /// Report to the learners what was evicted for the next event.
     pub(super) fn hand_over_gone(&mut self, out: &mut Encoded) {
         self.give_up_empty(&[]);
         let mut gone = std::mem::take(&mut self.gone);
@@ -177,7 +176,7 @@ impl Encoder {
         out.gone.push(gone);
     }
 
-    /// What the event itself has, the constant included, that no other makes room for.
+    /// The size of what the event itself uses, including the constant, which cannot be evicted for another item.
     pub(super) fn kept(&self, new: &[New]) -> Sizes {
         let known = self.items.iter().map(|item| item.coordinate).filter(|&k| k < PASSING);
         let coordinates = sorted(known.chain(self.rates_in_hand()).chain([0]).collect());
@@ -210,7 +209,7 @@ fn sorted(mut indices: Vec<u32>) -> Vec<u32> {
     indices
 }
 
-/// Those with the most disuse, up to so many, but one if there is any; of equals the first.
+/// The candidates with the most disuse, `most` of them, but at least one if there is any; ties go to the first.
 fn least_used(mut candidates: Vec<(f64, u32)>, most: usize) -> Vec<u32> {
     let count = most.max(1).min(candidates.len());
     if count > 0 {

@@ -1,4 +1,4 @@
-//! What an encoder has learned, as numbers.
+//! The learned state of an encoder, as numbers.
 
 use super::{Encoder, Levels, Once, Use};
 use crate::cleaning::{self, Sentinels, Tally};
@@ -6,44 +6,44 @@ use crate::scale::{self, Scale};
 use crate::state::{Refused, ensure};
 use crate::vocabulary::Vocabulary;
 
-/// How many numbers are kept of a coordinate.
+/// Numbers per coordinate.
 pub const WIDTH: usize = scale::WIDTH + cleaning::WIDTH + 1;
 
-/// What is counted.
+/// Counts in the state.
 pub struct Counts {
-    /// What became of the values of each attribute.
+    /// Counts of what happened to the values of each attribute.
     pub tallies: Vec<Tally>,
-    /// Which categories came once.
+    /// Categories that were seen once.
     pub once: Once,
-    /// When each coordinate was there last, and how often.
+    /// When each coordinate last occurred, and how often.
     pub uses: Vec<Use>,
-    /// How many coordinates were given up so far.
+    /// Number of coordinates evicted so far.
     pub evicted: u64,
 }
 
 impl Encoder {
-    /// What became of the values of each attribute, one after another.
+    /// Counts of what happened to the values, by attribute.
     pub fn tallies(&self) -> &[Tally] {
         &self.tallies
     }
 
-    /// Which categories came once.
+    /// Categories that were seen once.
     pub fn once(&self) -> &Once {
         &self.once
     }
 
-    /// When each coordinate was there last, and how often.
+    /// When each coordinate last occurred, and how often.
     pub fn uses(&self) -> &[Use] {
         &self.uses
     }
 
-    /// How many coordinates were given up so far.
+    /// Number of coordinates evicted so far.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// The running scale and the sentinels of each coordinate, and how often the sample of its values was halved, one
-    /// after another.
+    /// The running scale and the sentinels of each coordinate, and how often the sample of its values was halved,
+    /// concatenated.
     pub fn moments(&self) -> Vec<f64> {
         let rows = self.scales.iter().zip(&self.sentinels).zip(&self.levels);
         let row = |((scale, sentinels), levels): ((&Scale, &Sentinels), &Levels)| {
@@ -52,7 +52,7 @@ impl Encoder {
         rows.flat_map(row).collect()
     }
 
-    /// Coordinates, different values that came at them, and how often.
+    /// Coordinates, their distinct values, and how often each occurred.
     pub fn levels(&self) -> impl Iterator<Item = (usize, f64, u64)> {
         let all = self.levels.iter().enumerate();
         all.flat_map(|(coordinate, levels)| {
@@ -60,11 +60,11 @@ impl Encoder {
         })
     }
 
-    /// Take over names, what was ignored, the rows of `moments` and of `levels`, and what is counted.
+    /// Restore names, what was ignored, the rows of `moments` and of `levels`, and the counts.
     ///
     /// # Errors
     ///
-    /// If the parts contradict each other or the bounds; the encoder is then as it was.
+    /// If the parts contradict each other or the bounds; the encoder is then unchanged.
     pub fn restore(
         &mut self,
         vocabulary: Vocabulary,
@@ -92,7 +92,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Know what follows from names and statistics that were taken over.
+    /// Derive everything that follows from restored names and statistics.
     pub(super) fn derive(&mut self) {
         self.has_sentinels = self.sentinels.iter().any(|each| *each != Sentinels::default());
         self.has_prose = self.tallies.iter().any(|tally| tally.prose > 0);
@@ -102,7 +102,7 @@ impl Encoder {
     }
 }
 
-/// The levels of each coordinate, from the rows of its moments and the values that came.
+/// The levels of each coordinate, from the rows of its moments and the observed values.
 fn levels_of(moments: &[f64], levels: &[(usize, f64, u64)]) -> Result<Vec<Levels>, Refused> {
     let said = moments.chunks_exact(WIDTH).map(|row| row[WIDTH - 1]);
     let mut values = vec![Vec::new(); said.len()];

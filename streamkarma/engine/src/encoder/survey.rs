@@ -1,11 +1,11 @@
-//! A look at all events before any is learned: names, categories, and how numbers are distributed.
+//! A pass over all events before any is learned: names, categories, and the distributions of numbers.
 //!
-//! What an encoder makes of a stream depends on what came first: which values lie far out, which categories come
-//! again. A survey does not depend on that, nor on how the events were divided among those that look: every category
-//! gets a place, so that it is counted, and numbers leave a [`Summary`] each. What to make of all is decided at the
-//! end (`ending.rs`). That holds as long as all names fit the bounds, but for pairs of words, which are counted as
-//! ever, for whether an attribute of texts is prose, which its first values decide, and for categories of an attribute
-//! that looks like an identifier for thousands of values and is none.
+//! What an encoder makes of a stream depends on what came first: which values are outliers, which categories recur. A
+//! survey depends neither on that nor on how the events were divided among the processes: every category gets a
+//! coordinate, so that it is counted, and each numeric coordinate has a [`Summary`]. What to do with them is decided
+//! at the end (`ending.rs`). This holds as long as all names fit the bounds, except for pairs of words, which are
+//! counted as usual, for whether an attribute of texts is prose, which its first values decide, and for categories of
+//! an attribute that looks like an identifier for thousands of values but is not one.
 
 mod ending;
 #[cfg(test)]
@@ -16,34 +16,34 @@ use crate::change::DROPPED;
 use crate::scale::summary::{self, Summary};
 use crate::state::{Refused, State, ensure};
 
-/// What was found so far.
+/// The results so far.
 #[derive(Clone, Debug)]
 pub(super) struct Survey {
-    /// How many coordinates there were before.
+    /// The number of coordinates before the survey.
     known: usize,
     /// By coordinate.
     numbers: Vec<Summary>,
 }
 
-/// How many numbers a row of the state has: a coordinate, and those of a bucket.
+/// Numbers per row of the state: a coordinate, and those of a bucket.
 const WIDTH: usize = 1 + summary::WIDTH;
 
 impl Encoder {
-    /// Only look at the events that are learned from here on, until [`Encoder::end_survey`].
+    /// Only survey the events that are learned from now on, until [`Encoder::end_survey`].
     pub fn begin_survey(&mut self) {
         let known = self.vocabulary.coordinate_count();
         self.survey = Some(Box::new(Survey { known, numbers: vec![Summary::default(); known] }));
         self.frozen = false;
     }
 
-    /// Take a number into the summary of its coordinate; false if nothing is surveyed.
+    /// Add a number to the summary of its coordinate; false if there is no survey.
     pub(super) fn survey_number(&mut self, coordinate: u32, value: f64) -> bool {
         let Some(survey) = &mut self.survey else { return false };
         survey.numbers[coordinate as usize].observe(value, 1.0);
         true
     }
 
-    /// Have a summary for each coordinate, an empty one where the place was given up.
+    /// Provide a summary for each coordinate, and clear that of an evicted one.
     pub(super) fn fit_survey(&mut self, given_up: Option<u32>) {
         if let Some(survey) = &mut self.survey {
             survey.numbers.resize(self.vocabulary.coordinate_count(), Summary::default());
@@ -53,7 +53,7 @@ impl Encoder {
         }
     }
 
-    /// What was found so far of numbers, as arrays; none if nothing is surveyed.
+    /// The results so far for numbers, as arrays; empty if there is no survey.
     pub fn survey_state(&self) -> State {
         let mut state = State::default();
         if let Some(survey) = &self.survey {
@@ -67,11 +67,11 @@ impl Encoder {
         state
     }
 
-    /// Take over such arrays and go on with the survey.
+    /// Restore such arrays and continue the survey.
     ///
     /// # Errors
     ///
-    /// If they make no sense. What is surveyed is then as it was.
+    /// If they are invalid. The survey is then unchanged.
     pub fn restore_survey(&mut self, state: &State) -> Result<(), Refused> {
         let wrong = "the survey does not fit the vocabulary";
         let (rows, shape) = state.f64s("survey_numbers")?;
@@ -91,8 +91,8 @@ impl Encoder {
 }
 
 impl Survey {
-    /// What parts have found that began as a base did with so many coordinates: surveys, and where what they have is
-    /// among `count` coordinates. None if nothing is surveyed.
+    /// Merge the surveys of parts that started from a base with `known` coordinates, each with the positions of its
+    /// coordinates among `count` merged ones. None if there is no survey.
     pub(super) fn merged(known: usize, parts: &[(&Self, &[u32])], count: usize) -> Option<Box<Self>> {
         if parts.is_empty() {
             return None;
@@ -106,7 +106,7 @@ impl Survey {
         Some(Box::new(Self { known, numbers }))
     }
 
-    /// Whether no number was found yet.
+    /// Whether no number has been observed yet.
     pub(super) fn is_empty(&self) -> bool {
         self.numbers.iter().all(|numbers| *numbers == Summary::default())
     }

@@ -1,11 +1,11 @@
-//! What points in time tell.
+//! Features of points in time.
 //!
-//! They are an attribute of several coordinates, as texts are: hour, weekday and month, as categories; where
-//! in the day and the year it is, as sine and cosine; and, as a number, the logarithm of the seconds since the
-//! event before. All but the last are by the clock of the zone that the text names.
+//! They form an attribute with several coordinates, as texts do: hour, weekday and month, as categories; the position
+//! in the day and in the year, as sine and cosine; and, as a number, the logarithm of the seconds since the previous
+//! event. All but the last use the clock of the time zone that the text names.
 //!
-//! As eight attributes instead of one they cost more where they tell nothing: on lowrank with an id, a
-//! timestamp and a user beside it (60,000 events, seeds 200 to 203) the mixture erred .0106 instead of .0099.
+//! As eight attributes instead of one they cost more where they are uninformative: on lowrank with an id, a timestamp
+//! and a user beside it (60,000 events, seeds 200 to 203) the mixture erred .0106 instead of .0099.
 
 use super::{Encoder, Item};
 use crate::math::log1p;
@@ -13,7 +13,7 @@ use crate::names::Name;
 use crate::times::Moment;
 
 impl Encoder {
-    /// The attribute of that name holds a point in time.
+    /// Read a point in time for the attribute of that name.
     pub(super) fn time(&mut self, name: Name, moment: Moment) {
         self.parts(name, moment);
         let known = self.vocabulary.find(name);
@@ -24,14 +24,14 @@ impl Encoder {
         }
     }
 
-    /// The logarithm of the seconds since the time before of an attribute.
+    /// The logarithm of the seconds since an attribute's previous time.
     pub(super) fn since(&self, attribute: u32, moment: Moment) -> f64 {
         let (latest, now) = (self.tallies[attribute as usize].latest, milliseconds(moment));
         let before = if latest == 0 { now } else { latest };
         log1p(now.saturating_sub(before) as f64 / 1e3)
     }
 
-    /// Remember the time of an event that is learned, for the next one.
+    /// Remember the time of a learned event, for the next one.
     pub(super) fn remember_time(&mut self, attribute: u32, moment: Moment) {
         let latest = &mut self.tallies[attribute as usize].latest;
         let (is_first, now) = (*latest == 0, milliseconds(moment));
@@ -50,10 +50,10 @@ impl Encoder {
     }
 }
 
-/// Since 1970; what was before counts as then.
+/// Milliseconds since 1970; earlier times are clamped.
 fn milliseconds(moment: Moment) -> u64 {
     (1e3 * moment.seconds.max(0.0)) as u64
 }
 
-/// One of the coordinates that all points in time have.
+/// A coordinate that all points in time have.
 pub(super) const CIRCLE: &str = "(year cos)";

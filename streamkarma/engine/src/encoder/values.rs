@@ -1,4 +1,4 @@
-//! What a reader says of an event: names, and what they hold.
+//! Reading the names and values of an event.
 
 use super::{Encoder, Item, New, NewName, Unclean};
 use crate::kinds::EPOCH;
@@ -6,7 +6,7 @@ use crate::names::Name;
 use crate::spelled::spelled_number;
 
 impl Encoder {
-    /// The attribute of that name holds a number, or NaN for none.
+    /// Read a number for the attribute of that name; NaN means missing.
     pub fn number(&mut self, name: Name, value: f64) {
         if value.is_nan() {
             return self.missing(name);
@@ -23,8 +23,8 @@ impl Encoder {
         self.measure(name, value);
     }
 
-    /// The attribute of that name holds an integer of which a float has not all `digits`: where it tells which
-    /// one of several something is, all of them count.
+    /// Read an integer whose `digits` a float cannot all hold. All of them are used where the integer identifies
+    /// something: an entity or a value of a non-numeric kind.
     pub fn integer(&mut self, name: Name, digits: &str, value: f64) {
         let is_sentinel = |value| self.rules.is_given(name.text(), value);
         if let Some(following) = &mut self.following
@@ -38,29 +38,28 @@ impl Encoder {
         }
     }
 
-    /// Whether the event has a name that was given as a float, and may be an integer of more digits.
+    /// Whether an identifier in the event was given as a float and may be an integer with more digits.
     pub fn lacks_digits(&self) -> bool {
         self.lacks_digits || self.following.as_ref().is_some_and(|following| following.lacks_digits)
     }
 
-    /// Whether all digits of an integer of that name count.
+    /// Whether all digits of an integer of that name are used.
     pub fn wants_digits(&self, name: Name) -> bool {
         self.is_entity(name.text()) || self.rules.kind_of(name.text()).is_some_and(|kind| !kind.is_numeric())
     }
 
-    /// The attribute of that name holds a number, which is not NaN and says neither whose the event is nor when it
-    /// happened.
+    /// Read a number that is not NaN and gives neither the entity nor the time of the event.
     #[inline]
     fn measure(&mut self, name: Name, value: f64) {
         let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
         if !(may_be_odd && self.odd_number(name, value)) {
-            // There is one zero.
+            // Normalise negative zero.
             self.observe(name, None, value + 0.0);
         }
     }
 
-    /// The attribute of that name holds a text: nothing if it says so, a time or a number if it is one, words,
-    /// or else a category.
+    /// Read a text for the attribute of that name: missing if it stands for nothing, a time or a number if it is one,
+    /// words, or otherwise a category.
     pub fn text(&mut self, name: Name, text: &[u8]) {
         if self.is_past_label(name) {
             return self.observe(name, Some(text), 1.0);
@@ -87,7 +86,7 @@ impl Encoder {
         match spelled_number(text) {
             Some(value) => {
                 self.count(name, Unclean::Spelled);
-                // As an entity, "007" is not 7.
+                // Entities were handled above: there, "007" is not 7.
                 self.measure(name, value);
             }
             None => self.observe(name, Some(text), 1.0),
@@ -100,7 +99,7 @@ impl Encoder {
         }
     }
 
-    /// The attribute of that name is missing: not worth saying but where a name may come twice.
+    /// The attribute of that name is missing. This is recorded only in order to detect repeated names.
     pub fn missing(&mut self, name: Name) {
         match self.vocabulary.find(name) {
             Some(attribute) => self.mark(attribute),
@@ -108,13 +107,14 @@ impl Encoder {
         }
     }
 
-    /// Where the numbers of that name sit.
+    /// The coordinate of the numbers of that name.
     pub fn place_of(&mut self, name: Name) -> Option<u32> {
         let attribute = self.vocabulary.find(name)?;
         self.vocabulary.coordinate(attribute, None)
     }
 
-    /// A number at a coordinate that is known, of an attribute that was not there yet: no name is looked up.
+    /// Read a number at a known coordinate, of an attribute that has not occurred in the event yet, without looking up
+    /// a name.
     pub fn number_at(&mut self, coordinate: u32, value: f64) {
         let attribute = self.vocabulary.owner(coordinate as usize);
         self.mark(attribute);
@@ -122,7 +122,7 @@ impl Encoder {
         self.items.push(Item { attribute, coordinate, is_number: true, value, scaled: value });
     }
 
-    /// A name that was there twice.
+    /// A name that occurs twice in the event, if any.
     pub fn repeated(&mut self) -> Option<Name<'_>> {
         if let Some(attribute) = self.repeated {
             return Some(self.vocabulary.name(attribute));
@@ -138,7 +138,7 @@ impl Encoder {
         Some(self.name_of(&self.new[at].name))
     }
 
-    /// Whether a name was there in this event.
+    /// Whether a name occurs in this event.
     pub fn has(&mut self, name: Name) -> bool {
         match self.vocabulary.find(name) {
             Some(attribute) => self.seen[attribute as usize] == self.event,

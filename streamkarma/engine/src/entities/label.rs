@@ -2,11 +2,10 @@
 
 use std::ops::Deref;
 
-/// Bytes that are kept in place.
+/// Maximum bytes that are stored inline.
 const SHORT: usize = 22;
 
-/// The bytes of a name. Most names are short and stand where they are looked for: with many entities it is
-/// memory that takes time.
+/// The bytes of a name. Most names are short, and stored inline: with many entities, memory access is what costs time.
 #[derive(Clone, Debug)]
 pub(super) enum Label {
     Short { length: u8, bytes: [u8; SHORT] },
@@ -44,7 +43,7 @@ impl PartialEq for Label {
 }
 
 impl Label {
-    /// Bytes that are kept elsewhere.
+    /// Bytes that are stored elsewhere.
     pub(super) fn bytes(&self) -> usize {
         if let Self::Long(name) = self { name.len() } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! What several models remember of entities, in one.
+//! Merges what several models remember of entities.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::store::{Entities, Entity};
 use super::{MEAN_VALUES, PastLabels, Remembered};
 
 impl Entities {
-    /// The same with each value as it is in another model, or without it if it is none there, and with other times.
+    /// A copy with each value translated to another model, or dropped if that does not have it, and with other times.
     pub fn renewed(
         &self,
         renew: &dyn Fn(&Remembered) -> Option<Remembered>,
@@ -38,10 +38,10 @@ impl Entities {
         renewed
     }
 
-    /// Take in what parts remember that went on from here.
+    /// Merge the memories of parts that continued from this one.
     ///
-    /// Of each attribute of an entity the newest value stays, and the newest labels. If there are too many entities,
-    /// those leave that were not seen for the longest time.
+    /// For each attribute of an entity the newest value is kept, and the newest labels. If there are too many entities,
+    /// those that were not seen for the longest time are evicted.
     pub fn merge(&mut self, parts: &[Self]) {
         let mut all: BTreeMap<&[u8], Entity> = BTreeMap::new();
         let before: BTreeMap<&[u8], u64> =
@@ -65,7 +65,7 @@ impl Entities {
             values += entity.values.len();
             values <= room
         };
-        // One stays, however many values it has.
+        // One is kept, however many values it has.
         let kept = newest_first.iter().map(fits).take_while(|fits| *fits).count().max(1).min(found);
         newest_first.truncate(kept);
         *self = self.emptied();
@@ -75,7 +75,7 @@ impl Entities {
 }
 
 impl Entity {
-    /// Take in what another model knows of it, of whose events `before` are known.
+    /// Merge what another model remembers of this entity; `before` of its events are counted already.
     fn join(&mut self, other: &Self, before: u64) {
         let mut values = std::mem::take(&mut self.values);
         for each in &other.values {
@@ -101,7 +101,7 @@ impl Entity {
     }
 }
 
-/// Whether a value came later; of two at once one is, whatever their order.
+/// Whether a value came later; ties are broken, whatever the order of the two.
 fn is_newer(one: &Remembered, other: &Remembered) -> bool {
     let order = one.time.total_cmp(&other.time).then(one.coordinate.cmp(&other.coordinate));
     order.then(one.value.total_cmp(&other.value)).is_gt()

@@ -1,8 +1,9 @@
-//! What entities said before: a device, a patient, a customer, each with the last value of every attribute.
+//! The past of entities: the last value of every attribute of a device, a patient or a customer.
 //!
-//! A message often has only what has just changed; the rest is what its entity said last. Of each entity are
-//! kept its last values and when they came, its labels, how often it came and when it was there last. When there
-//! are too many entities, or they have too many values, those that were not seen for the longest time leave.
+//! A message often contains only what has just changed; the rest is as in the entity's earlier messages. For each
+//! entity, the store keeps the last values and when they came, its labels, its number of events and when it was last
+//! seen. If there are too many entities, or they have too many values, those that were not seen for the longest time
+//! are evicted.
 
 mod label;
 mod merging;
@@ -13,25 +14,25 @@ mod store;
 pub use past_labels::{PastLabel, PastLabels};
 pub use store::{Entities, Remembered};
 
-/// So many values of an entity are kept in the mean; of a single one there may be more.
+/// Mean number of values kept per entity; a single entity may have more.
 pub const MEAN_VALUES: usize = 32;
 
-/// What becomes of what an entity said before.
+/// How the past values of an entity are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
-    /// It is remembered, and that is all.
+    /// They are remembered, but not used.
     Off,
-    /// An attribute that is missing has the value it had last.
+    /// A missing attribute has its last value.
     #[default]
     Fill,
-    /// Beside each attribute stand its last value, `NAME.last`, and how old that is, `NAME.age`.
+    /// Next to each attribute there are its last value, `NAME.last`, and the age of that, `NAME.age`.
     Last,
 }
 
 impl Carry {
     const ALL: [(&str, Self); 3] = [("off", Self::Off), ("fill", Self::Fill), ("last", Self::Last)];
 
-    /// The one of that name.
+    /// The variant with that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(each, _)| *each == name).map(|(_, carry)| *carry)
     }
@@ -42,21 +43,21 @@ impl Carry {
     }
 }
 
-/// Whose events are whose, and what becomes of it.
+/// How events are assigned to entities, and how past values are used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
-    /// The attribute that says which entity it is.
+    /// The attribute that identifies the entity.
     pub entity: Box<[u8]>,
-    /// Whether it is an attribute beside that.
+    /// Whether it is also a regular attribute.
     pub is_attribute: bool,
-    /// What says when an event happened, and is no attribute; without it events are counted.
+    /// The field with the time of an event, which is not an attribute; without it, time is counted in events.
     pub time: Option<Box<[u8]>>,
     /// See [`Carry`].
     pub carry: Carry,
-    /// Whether the labels that an entity had are remembered and carried as well.
+    /// Whether the past labels of an entity are remembered and carried as well.
     pub labels: bool,
-    /// Values that are older, in seconds or events, count as missing.
+    /// Older values, in seconds or events, count as missing.
     pub longest: f64,
-    /// Most entities.
+    /// Maximum number of entities.
     pub most: usize,
 }

@@ -1,10 +1,10 @@
-//! What labels an entity's events had.
+//! The past labels of an entity.
 
-/// Means are those of about so many labels.
+/// Means are over about this many labels.
 const LONGEST: u32 = 16;
-/// A text of whose share less than this is left is dropped.
+/// Texts with a smaller share are dropped.
 const LEAST_SHARE: f64 = 0.01;
-/// Most shares, each of which was no less than [`LEAST_SHARE`].
+/// Maximum number of shares, since each was at least [`LEAST_SHARE`].
 const MOST_SHARES: usize = 100;
 
 /// A label.
@@ -16,30 +16,30 @@ pub enum PastLabel {
     Text(Box<[u8]>),
 }
 
-/// The labels of an entity so far.
+/// The past labels of an entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastLabels {
     /// The last one.
     pub last: PastLabel,
-    /// When the latest came.
+    /// The time of the latest label.
     pub time: f64,
-    /// How many the mean or the shares are of, up to [`LONGEST`].
+    /// How many labels the mean or the shares are based on, up to [`LONGEST`].
     pub count: u32,
-    /// The mean of numbers.
+    /// The mean, if labels are numbers.
     pub mean: f64,
-    /// The shares of texts, ascending, the last one among them.
+    /// The shares of texts, sorted by text, the last label among them.
     pub shares: Vec<(Box<[u8]>, f64)>,
 }
 
 impl PastLabels {
-    /// None but this one.
+    /// Only this label.
     pub fn new(label: PastLabel, time: f64) -> Self {
         let mut labels = Self { last: label.clone(), time, count: 0, mean: 0.0, shares: Vec::new() };
         labels.add(label, time);
         labels
     }
 
-    /// Take in another one. After a number, a text begins anew, and a number after a text.
+    /// Add a label. A text after a number starts again from scratch, and so does a number after a text.
     pub fn add(&mut self, label: PastLabel, time: f64) {
         if std::mem::discriminant(&label) != std::mem::discriminant(&self.last) {
             (self.count, self.mean) = (0, 0.0);
@@ -48,7 +48,7 @@ impl PastLabels {
         self.count = (self.count + 1).min(LONGEST);
         let share = 1.0 / f64::from(self.count);
         match &label {
-            // The difference of two numbers may be more than a number holds.
+            // The difference of two numbers may overflow.
             PastLabel::Number(value) => self.mean = self.mean * (1.0 - share) + value * share,
             PastLabel::Text(text) => self.add_share(text, share),
         }
@@ -66,7 +66,7 @@ impl PastLabels {
         self.shares.retain(|(_, share)| *share >= LEAST_SHARE);
     }
 
-    /// Whether these are newer than others; of two at once, ones are whatever their order.
+    /// Whether these are newer than others; ties are broken, whatever the order of the two.
     pub fn is_newer(&self, other: &Self) -> bool {
         let order = self.time.total_cmp(&other.time).then(self.count.cmp(&other.count));
         let order = order.then(self.mean.total_cmp(&other.mean));
@@ -80,7 +80,7 @@ impl PastLabels {
         order.then_with(|| key(self).cmp(&key(other))).then_with(|| shares(self).cmp(&shares(other))).is_gt()
     }
 
-    /// Whether they can be any.
+    /// Whether the values are consistent.
     pub fn is_sound(&self) -> bool {
         let is_sorted = self.shares.is_sorted_by(|one, other| one.0 < other.0);
         let are_shares = self.shares.iter().all(|(_, share)| (LEAST_SHARE..=1.0 + 1e-9).contains(share));
@@ -90,7 +90,7 @@ impl PastLabels {
         self.time.is_finite() && self.mean.is_finite() && counted && is_sorted && are_shares && few
     }
 
-    /// The bytes they take.
+    /// Memory usage in bytes.
     pub fn bytes(&self) -> usize {
         let text = if let PastLabel::Text(text) = &self.last { text.len() } else { 0 };
         let shares = self.shares.capacity() * size_of::<(Box<[u8]>, f64)>();

@@ -7,7 +7,7 @@ use crate::state::{Refused, State, ensure};
 const WRONG: &str = "the entities contradict each other";
 
 impl Entities {
-    /// All of them, those first that were not seen for the longest time.
+    /// The state of all entities, those first that were not seen for the longest time.
     pub fn state(&self) -> State {
         let mut state = State::default();
         let (mut names, mut sizes, mut seen) = (Vec::new(), Vec::new(), Vec::new());
@@ -41,11 +41,11 @@ impl Entities {
         state
     }
 
-    /// Take over a state, of a model with so many attributes and coordinates.
+    /// Restore a state, of a model with this many attributes and coordinates.
     ///
     /// # Errors
     ///
-    /// If its parts make no sense, or are more than there may be. What is known is then as it was.
+    /// If its parts contradict each other or exceed the bounds. The entities are then unchanged.
     pub fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         let (names, _) = state.i32s("entity_names")?;
         let (sizes, sizes_shape) = state.i64s("entity_sizes")?;
@@ -91,26 +91,26 @@ impl Entities {
     }
 }
 
-/// Of each entity: bytes of its name, events, values, and values of what was asked about last; -1 for none.
+/// Per entity: bytes of its name, events, values, and values of the last predicted event; -1 for none.
 const SIZES: usize = 4;
-/// Of each value: attribute, coordinate, generation.
+/// Per value: attribute, coordinate, generation.
 const PLACES: usize = 3;
 
 /// The labels of entities as arrays.
 #[derive(Default)]
 struct LabelArrays {
-    /// Of each entity: which of its texts the last label is, see [`NONE`], how many labels its mean is of, and how
-    /// many texts it has.
+    /// Per entity: the index of the last label among its texts, see [`NONE`], the number of labels that the mean is
+    /// based on, and the number of texts.
     sizes: Vec<i64>,
-    /// Of each that had a label: the last one if it is a number, when it came, and the mean.
+    /// Per entity with labels: the last one if it is a number, the time of the latest, and the mean.
     values: Vec<f64>,
-    /// Of each text its share, and its bytes, of all one after another.
+    /// Per text: its share and its length in bytes; the bytes of all texts follow one another.
     shares: Vec<f64>,
     lengths: Vec<i64>,
     texts: Vec<i32>,
 }
 
-/// An entity had no label, or its last one is a number.
+/// The entity has no labels, or the last one is a number.
 const NONE: i64 = -2;
 const NUMBER: i64 = -1;
 
@@ -143,7 +143,7 @@ impl LabelArrays {
     }
 }
 
-/// The labels of so many entities.
+/// Restore the labels of this many entities.
 fn restored_labels(state: &State, entities: usize) -> Result<Vec<Option<Box<PastLabels>>>, Refused> {
     let (sizes, sizes_shape) = state.i64s("entity_label_sizes")?;
     let (values, values_shape) = state.f64s("entity_label_values")?;

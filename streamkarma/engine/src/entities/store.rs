@@ -12,41 +12,41 @@ use super::{MEAN_VALUES, PastLabel, PastLabels};
 
 /// No entity.
 const NONE: u32 = u32::MAX;
-/// How many tables of places there are.
+/// Number of hash tables.
 const TABLES: usize = 32;
 
 /// The last value of an attribute.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Remembered {
-    /// Whose it is.
+    /// The attribute.
     pub attribute: u32,
-    /// Where it sits.
+    /// Its coordinate.
     pub coordinate: u32,
-    /// How often the coordinate had been given up by then: one that came back is another's.
+    /// How often the coordinate had been evicted by then: once reused, it has another meaning.
     pub generation: u32,
-    /// The value as it came.
+    /// The raw value.
     pub value: f64,
     /// When it came.
     pub time: f64,
 }
 
-/// What is known of an entity: 80 bytes, for much of the time goes by until they are there.
+/// The state of an entity: 80 bytes, since much of the time is spent waiting for them to come from memory.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entity {
     pub(super) name: Label,
-    /// Attributes ascending.
+    /// Sorted by attribute.
     pub(super) values: Vec<Remembered>,
-    /// How many events it had, and when the last one was.
+    /// The number of its events, and the time of the last one.
     pub(super) count: u64,
     pub(super) seen: f64,
-    /// The event that was asked about last, if nothing came after it.
+    /// The event predicted last, if none came after it.
     #[expect(clippy::box_collection, reason = "few have any, and in place it would be three times as long")]
     pub(super) asked: Option<Box<Vec<Remembered>>>,
-    /// The labels that it had, if any.
+    /// Its past labels, if any.
     pub(super) labels: Option<Box<PastLabels>>,
 }
 
-/// The next entities in the order in which they were seen last.
+/// The neighbours in the order in which entities were last seen.
 #[derive(Clone, Copy, Debug)]
 struct Links {
     newer: u32,
@@ -57,26 +57,26 @@ struct Links {
 #[derive(Clone, Debug)]
 pub struct Entities {
     most: usize,
-    // Names are from strangers, so the hash has a key of its own. Half of each hash stands beside the place, so
-    // that nothing else is touched when a table grows; and there are several tables, each of which grows on its
-    // own, since with a million entities one would take longer than an event should wait.
+    // Names are untrusted, so the hash is keyed. Half of each hash is stored next to the index, so that nothing else is
+    // touched when a table grows; and there are several tables that grow independently, since with a million entities a
+    // single one would take longer to grow than an event should wait.
     hasher: RandomState,
     tables: [HashTable<(u32, u32)>; TABLES],
     entities: Vec<Entity>,
-    // Apart from these, since three of them are touched with every event.
+    // Separate from the entities, since every event touches three of them.
     links: Vec<Links>,
     newest: u32,
     oldest: u32,
-    /// Values of all of them, those of events that were asked about last included.
+    /// Number of values of all entities, those of their last predicted events included.
     values: usize,
-    /// The highest attribute that any of them had.
+    /// The highest attribute of any entity.
     attributes: usize,
-    /// How many left.
+    /// Number of entities evicted.
     pub evicted: u64,
 }
 
 impl Entities {
-    /// None, and at most so many.
+    /// An empty store of at most this many entities.
     pub fn new(most: usize) -> Self {
         Self {
             most: most.clamp(1, NONE as usize),
@@ -92,17 +92,17 @@ impl Entities {
         }
     }
 
-    /// How many there are.
+    /// Number of entities.
     pub fn len(&self) -> usize {
         self.entities.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entities.
     pub fn is_empty(&self) -> bool {
         self.entities.is_empty()
     }
 
-    /// The memory they take, in bytes.
+    /// Memory usage in bytes.
     pub fn bytes(&self) -> usize {
         let value = size_of::<Remembered>();
         let asked = |entity: &Entity| entity.asked.as_ref().map_or(0, |asked| asked.capacity());
@@ -114,41 +114,41 @@ impl Entities {
         self.entities.iter().map(elsewhere).sum::<usize>() + self.entities.len() * own
     }
 
-    /// Where the entity of that name is, until another is remembered.
+    /// The index of the entity with that name, valid until another one is remembered.
     pub fn find(&self, name: &[u8]) -> Option<u32> {
         let (table, half) = self.slot_of(name);
         let is_it = |&(own, at): &(u32, u32)| own == half && *self.entities[at as usize].name == *name;
         self.tables[table].find(spread(half), is_it).map(|&(_, at)| at)
     }
 
-    /// What the entity at a place said, attributes ascending.
+    /// The values of the entity at an index, sorted by attribute.
     pub fn values_at(&self, at: u32) -> &[Remembered] {
         &self.entities[at as usize].values
     }
 
-    /// The labels that the entity at a place had.
+    /// The past labels of the entity at an index.
     pub fn labels_at(&self, at: u32) -> Option<&PastLabels> {
         self.entities[at as usize].labels.as_deref()
     }
 
-    /// Remember a label of the entity whose event was remembered last.
+    /// Remember a label of the entity with the most recently remembered event.
     pub fn add_label(&mut self, label: PastLabel, time: f64) {
         if let Some(entity) = self.entities.get_mut(self.newest as usize) {
             entity.add_label(label, time);
         }
     }
 
-    /// Remember a label of the entity of that name, if there is one.
+    /// Remember a label of the entity with that name, if there is one.
     pub fn add_label_of(&mut self, name: &[u8], label: PastLabel, time: f64) {
         if let Some(at) = self.find(name) {
             self.entities[at as usize].add_label(label, time);
         }
     }
 
-    /// Remember an event of an entity, which is at a place if it is known: `own` values, attributes ascending,
-    /// at the time `now`.
+    /// Remember an event of an entity, which is at index `at` if it is known: its `own` values, sorted by attribute, at
+    /// the time `now`.
     ///
-    /// If it is `asked` about only, the same event may come again to be learned: it is set apart until then.
+    /// If the event is only predicted (`asked`), it may come again to be learned: it is set apart until then.
     pub fn remember(&mut self, at: Option<u32>, name: &[u8], own: &[Remembered], now: f64, asked: bool) {
         let at = at.unwrap_or_else(|| self.enter(name));
         self.make_newest(at);
@@ -163,14 +163,14 @@ impl Entities {
             entity.count += 1;
             self.values += entity.take_in(own, room);
         }
-        // It stays itself, however many values it has.
+        // The entity itself is kept, however many values it has.
         while self.values > self.most.saturating_mul(MEAN_VALUES) && self.entities.len() > 1 {
             self.drop_oldest();
         }
     }
 
-    /// Settle what was asked about an entity last, now that an event with these `own` values is there: one with
-    /// the same is that event once more, and counts once.
+    /// Settle the last predicted event of an entity, now that an event with these `own` values has come: if the values
+    /// are the same, it is that event again, and counts once.
     pub fn settle(&mut self, at: u32, own: &[Remembered]) {
         let room = self.room_for(own);
         let entity = &mut self.entities[at as usize];
@@ -182,29 +182,29 @@ impl Entities {
         }
     }
 
-    /// How much room an entity gets that has none left: as for twice the values that entities have on average, but not
-    /// for more than there are attributes.
+    /// The capacity that an entity gets when it has to grow: twice the mean number of values per entity, but no more
+    /// than there are attributes.
     fn room_for(&mut self, own: &[Remembered]) -> usize {
         self.attributes = self.attributes.max(own.last().map_or(0, |value| value.attribute as usize));
         self.attributes.min(2 * self.values.div_ceil(self.entities.len()))
     }
 
-    /// The same without any.
+    /// An empty store with the same bounds.
     pub(super) fn emptied(&self) -> Self {
         Self { evicted: self.evicted, ..Self::new(self.most) }
     }
 
-    /// Most of them.
+    /// Maximum number of entities.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Whether there is one of that name.
+    /// Whether there is an entity with that name.
     pub fn knows(&self, name: &[u8]) -> bool {
         self.find(name).is_some()
     }
 
-    /// A place for one that is new, the newest.
+    /// Create an entity, as the newest; returns its index.
     fn enter(&mut self, name: &[u8]) -> u32 {
         if self.entities.len() == self.most {
             self.drop_oldest();
@@ -212,9 +212,9 @@ impl Entities {
         self.push(Entity::new(name))
     }
 
-    /// Add one that is new, the newest.
+    /// Add a new entity, as the newest.
     pub(super) fn push(&mut self, mut entity: Entity) -> u32 {
-        // What was read or merged may have room for more.
+        // Values that were read or merged may have spare capacity.
         entity.values.shrink_to_fit();
         let (at, (table, half)) = (self.entities.len() as u32, self.slot_of(&entity.name));
         self.tables[table].insert_unique(spread(half), (half, at), |&(half, _)| spread(half));
@@ -225,7 +225,7 @@ impl Entities {
         at
     }
 
-    /// All, those first that were not seen for the longest time.
+    /// All entities, those first that were not seen for the longest time.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = &Entity> {
         let next = |at: &u32| Some(self.links[*at as usize].newer).filter(|&at| at != NONE);
         let first = Some(self.oldest).filter(|&at| at != NONE);
@@ -251,12 +251,12 @@ impl Entities {
         *self.newer_of(older) = newer;
     }
 
-    /// Where it stands what is older than a place; than none, the newest.
+    /// The link to what is older than an index; for none, `newest`.
     fn older_of(&mut self, at: u32) -> &mut u32 {
         self.links.get_mut(at as usize).map_or(&mut self.newest, |links| &mut links.older)
     }
 
-    /// Where it stands what is newer than a place; than none, the oldest.
+    /// The link to what is newer than an index; for none, `oldest`.
     fn newer_of(&mut self, at: u32) -> &mut u32 {
         self.links.get_mut(at as usize).map_or(&mut self.oldest, |links| &mut links.newer)
     }
@@ -269,7 +269,7 @@ impl Entities {
         self.links.swap_remove(at as usize);
         self.values -= gone.held();
         self.evicted += 1;
-        // The last one has its place now.
+        // The last entity has taken its index.
         let last = self.entities.len() as u32;
         if let Some(moved) = self.entities.get(at as usize) {
             let (table, half) = self.slot_of(&moved.name);
@@ -282,7 +282,7 @@ impl Entities {
         }
     }
 
-    /// Which table a name is in, and half of its hash.
+    /// The table for a name, and half of its hash.
     fn slot_of(&self, name: &[u8]) -> (usize, u32) {
         let hash = self.hasher.hash_one(name);
         ((hash >> 32) as usize % TABLES, hash as u32)
@@ -309,18 +309,19 @@ impl Entity {
         }
     }
 
-    /// How many values it has, those of the event that was asked about last included.
+    /// Number of its values, those of the last predicted event included.
     fn held(&self) -> usize {
         self.values.len() + self.asked.as_ref().map_or(0, |asked| asked.len())
     }
 
-    /// Let these be the last values of their attributes; returns how many more values there are.
+    /// Update the last values of attributes; returns how many values were added.
     ///
-    /// Where they have to grow they get `room` for so many: to grow each time takes longer than all the rest.
+    /// If the values have to grow, they get capacity for `room` of them: growing each time costs more than all the
+    /// rest.
     fn take_in(&mut self, own: &[Remembered], room: usize) -> usize {
         let (mut at, before) = (0, self.values.len());
         for each in own {
-            // Next to the one before, more often than not.
+            // Usually next to the one before.
             let is_before = |value: &Remembered| value.attribute < each.attribute;
             let known = &self.values[..before];
             at += usize::from(known.get(at).is_some_and(is_before));
@@ -348,12 +349,12 @@ impl Entity {
     }
 }
 
-/// A whole hash from half of one: tables look at the first bits and at the last.
+/// Expand half a hash to a full one: tables use both the first and the last bits.
 fn spread(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Whether two events of an entity have the same values, whenever they came.
+/// Whether two events of an entity have the same values, regardless of their times.
 fn is_same(one: &[Remembered], other: &[Remembered]) -> bool {
     let key = |each: &Remembered| (each.coordinate, each.value.to_bits());
     one.len() == other.len() && one.iter().map(key).eq(other.iter().map(key))
@@ -368,7 +369,7 @@ mod tests {
     #[test]
     fn the_last_value_of_each_attribute_stays() {
         let (mut entity, mut all) = (Entity::new(b"one"), BTreeMap::new());
-        // Attributes that follow one another, some far apart, some new between others, one twice.
+        // Adjacent attributes, attributes far apart, new ones between others, and a duplicate.
         let events: [&[u32]; 6] =
             [&[5, 9], &[1, 5, 9], &[2, 3, 3, 40], &[], &[40], &[0, 1, 2, 3, 5, 7, 9, 40, 41]];
         for (time, attributes) in (0..).zip(events) {

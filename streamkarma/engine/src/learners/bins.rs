@@ -1,15 +1,15 @@
-//! A linear model of which bin each value lies in, and of pairs of bins: thresholds and boxes.
+//! A linear model on the bins that values lie in, and on pairs of bins: thresholds and boxes.
 //!
-//! A value belongs to the two bins around it, in parts that add up to 1: what is learned of it
-//! alone interpolates between [`KNOTS`] weights. (With each value in one bin only, an event costs half as much,
-//! and river's generators with seed 100 give more errors: 6.1 % against 1.1 for function 0 of Agrawal, 15.3
-//! against 5.8 for sines with a drift, 14.0 against 11.3 for bananas.) Two values have a weight for each corner of
-//! the triangle they lie in, half of the square between four pairs of bins, again in parts that add up to 1.
-//! That takes three quarters of the features that all four corners would, and errs as little.
+//! A value belongs to the two bins around it, with fractions that add up to 1: what is learned about a single value
+//! interpolates between [`KNOTS`] weights. (With each value in one bin only, an event costs half as much, and river's
+//! generators with seed 100 give more errors: 6.1 % against 1.1 for function 0 of Agrawal, 15.3 against 5.8 for sines
+//! with a drift, 14.0 against 11.3 for bananas.) A pair of values has a weight for each corner of the triangle it lies
+//! in, half of the square between four pairs of bins, again with fractions that add up to 1. That takes three quarters
+//! of the features that all four corners would, with no more errors.
 //!
-//! What is missing is in no bin. One for what is missing would tell nothing new, since it would be there when
-//! none of the others is; errors with it were the same. A category has the value 1 wherever it is, and so but
-//! one bin.
+//! A missing value is in no bin. A bin for missing values would add no information, since it would be active exactly
+//! when none of the others is; errors with it were the same. A category has the value 1 wherever it is present, and so
+//! only one bin.
 
 use crate::block::{Event, Gone};
 use crate::change::Change;
@@ -20,38 +20,38 @@ use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
 
-/// Bins of a number: one at each of so many standardised values, half a deviation apart around 0.
+/// Number of bins of a numeric value: knots at standardised values half a deviation apart around 0.
 const KNOTS: u32 = 8;
 const PER_DEVIATION: f64 = 2.0;
-/// And one for what is exactly 1, as each category is.
+/// One more bin, for values of exactly 1, as categories have.
 const BINS: u32 = KNOTS + 1;
-/// Coordinates from here on are none that was learned.
+/// Coordinates from this one on are treated as never learned.
 const COORDINATES: u32 = UNSEEN / BINS;
 
-/// AROW or AdaGrad on bins and pairs of them.
+/// AROW or AdaGrad on bins and pairs of bins.
 pub type Bins = Expanded<BinFeatures>;
 
 impl Bins {
-    /// A learner that knows nothing; see [`Explicit::new`].
+    /// An empty learner; see [`Explicit::new`].
     ///
-    /// Of an event with more than `most` features each value belongs to the nearest bin only; if there are
-    /// still more, it is taken without pairs.
+    /// If an event has more than `most` features, each value is put into the nearest bin only; if there are still more,
+    /// pairs are left out.
     ///
     /// # Errors
     ///
-    /// If `table_bits` is out of its range.
+    /// If `table_bits` is out of range.
     pub fn new(step: Step, table_bits: u32, most: usize) -> Result<Self, Refused> {
         Ok(Self::around(Explicit::new(1, true, step, table_bits)?, BinFeatures { most }))
     }
 }
 
-/// Bins and pairs of them.
+/// Bins and pairs of bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinFeatures {
     pub(super) most: usize,
 }
 
-/// A value's lower bin, and to which part it belongs to the one above.
+/// The lower bin of a value, and the fraction of the value that belongs to the bin above.
 #[derive(Clone, Copy)]
 struct Bin {
     lower: u32,
@@ -68,7 +68,7 @@ impl Bin {
         Self { lower: first + lower, above }
     }
 
-    /// Of the knots alone.
+    /// The bin among the knots alone.
     fn around(value: f64) -> Self {
         let last = f64::from(KNOTS - 1);
         let position = (PER_DEVIATION * value + 0.5 * last).clamp(0.0, last);
@@ -76,12 +76,12 @@ impl Bin {
         Self { lower, above: position - f64::from(lower) }
     }
 
-    /// All in the nearest bin.
+    /// Put the whole value into the nearest bin.
     fn rounded(self) -> Self {
         Self { lower: self.lower + u32::from(self.above >= 0.5), above: 0.0 }
     }
 
-    /// The features of this bin alone: pairs with the constant.
+    /// List the features of this bin alone: its pairs with the constant.
     fn list(self, into: &mut Items) {
         into.put_pair(0, self.lower, 1.0 - self.above);
         if self.above > 0.0 {
@@ -89,11 +89,11 @@ impl Bin {
         }
     }
 
-    /// The features of two bins of different coordinates together.
+    /// List the features of a pair of bins of different coordinates.
     fn list_with(self, other: Self, into: &mut Items) {
         let (high, low) = if self.lower > other.lower { (self, other) } else { (other, self) };
         let first = pair(low.lower, high.lower);
-        // From the two lower bins to the two upper ones by way of the value that is closer to its upper one.
+        // From the two lower bins to the two upper ones, first along the value that is closer to its upper bin.
         let (up, across) = (high.lower as usize + 1, 1);
         let (more, less, next) = if high.above > low.above {
             (high.above, low.above, up)
@@ -136,11 +136,10 @@ impl Expansion for BinFeatures {
         pair_places(coordinates.saturating_mul(BINS as usize))
     }
 
-    /// What a knot has from now on is what was said of its value before: weights interpolate. Beyond the
-    /// outermost knots and between others this is approximate, and so it is for pairs, which interpolate in
-    /// both values.
+    /// The new weight of a knot is the old prediction at its value, since weights interpolate. This is approximate
+    /// beyond the outermost knots and between other knots, and for pairs, which interpolate in both values.
     fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
-        // A bin stands in many pairs.
+        // Each bin occurs in many pairs.
         let mut known: Vec<Vec<(u32, f64)>> = Vec::new();
         move |place, into| {
             let (low, high) = pair_at(place);
@@ -158,7 +157,7 @@ impl Expansion for BinFeatures {
         }
     }
 
-    /// Of each value two parts, of a pair three: the means of their squares add up to 2/3 and 1/2.
+    /// A value has two fractions, a pair three: their sums of squares are 2/3 and 1/2 on average.
     fn typical_square(&self, observed: f64) -> f64 {
         let others = (observed - 1.0).max(0.0);
         1.0 + 2.0 / 3.0 * others + 0.25 * others * (others - 1.0).max(0.0)
@@ -177,7 +176,7 @@ impl Expansion for BinFeatures {
     }
 }
 
-/// The bins that get a part of what was learned of one, and which.
+/// The bins that receive what was learned for a bin, with the fraction for each.
 fn carried(bin: u32, change: &Change) -> Vec<(u32, f64)> {
     let (coordinate, knot) = (bin / BINS, bin % BINS);
     let Some(moved) = change.coordinate(coordinate) else { return Vec::new() };
@@ -300,7 +299,7 @@ mod tests {
             let (unseen, listed): (Vec<_>, Vec<_>) =
                 features(512, &attributes, values).into_iter().partition(|feature| feature.0 == UNSEEN);
             assert_eq!(listed, features(512, &attributes[..2], &values[..2]));
-            // They count in the norm as those of the next name that is learned will.
+            // They contribute to the norm like the features of the next name that is learned.
             let squares = |all: &[(u32, f64)]| all.iter().map(|each| each.1 * each.1).sum::<f64>();
             let learned = squares(&features(512, &[0, 1, 2], values));
             assert!((squares(&unseen) + squares(&listed) - learned).abs() < 1e-12);

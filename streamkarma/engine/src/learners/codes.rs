@@ -1,8 +1,8 @@
-//! An event as a forest reads it: for each coordinate a code, looked up in a table.
+//! An event as a forest reads it: a code for each coordinate, looked up in a table.
 //!
-//! A code says where among [`CODES`] ordered cells a standardised value lies. Three quarters of the cells are
-//! spread by the normal distribution and one quarter evenly, so that tails are told apart as well. A leaf joins
-//! codes to the bins of its histograms, and the further down it is, the finer these are.
+//! A code is the index of the cell, among [`CODES`] ordered cells, in which a standardised value lies. Three quarters
+//! of the cells are spread by the normal distribution and one quarter evenly, so that values in the tails are
+//! distinguished as well. A leaf merges codes into the bins of its histograms; the deeper the leaf, the finer the bins.
 
 use std::ops::{Deref, DerefMut};
 
@@ -10,13 +10,13 @@ use super::row::{Cell, Row};
 use crate::block::Event;
 use crate::math::exp;
 
-/// How many codes there are; values within ±[`REACH`] are told apart by 5 / 1,024.
+/// Number of codes; values within ±[`REACH`] are resolved to 5 / 1,024.
 pub const CODES: u16 = 2048;
-/// The code of what is missing: above all others.
+/// Code of a missing value: above all others.
 pub const MISSING: u16 = u16::MAX;
-/// Cells of the table from values to codes; as many as codes.
+/// Number of cells of the table from values to codes; as many as codes.
 const CELLS: usize = 2048;
-/// Standardised values go no further.
+/// Standardised values are clipped to ± this.
 const REACH: f64 = 5.0;
 const WIDTH: f64 = 2.0 * REACH / CELLS as f64;
 impl Cell for u16 {
@@ -27,7 +27,7 @@ impl Cell for u16 {
     }
 }
 
-/// The event in hand as codes, and to which attributes coordinates belong.
+/// The current event as codes, and the attributes that coordinates belong to.
 #[derive(Clone, Debug)]
 pub struct Codes {
     table: Vec<u16>,
@@ -49,33 +49,33 @@ impl DerefMut for Codes {
 }
 
 impl Codes {
-    /// Nothing is known.
+    /// No coordinates are known yet.
     pub fn new() -> Self {
         Self { table: table(), row: Row::new() }
     }
 
-    /// Read an event in the place of the last.
+    /// Read an event, replacing the last one.
     pub fn read(&mut self, event: &Event) {
         self.row.fill(event, event.values.iter().map(|&value| self.table[cell(value)]));
     }
 
-    /// The code of a coordinate that is known.
+    /// The code of a known coordinate.
     pub fn of(&self, coordinate: u32) -> u16 {
         self.row.cell(coordinate, self.table[CELLS / 2])
     }
 
-    /// The code of what has no value; `gone` says whether its attribute has none, either.
+    /// The code of a coordinate without a value; `gone` tells whether its attribute has no value either.
     pub fn of_nothing(&self, gone: bool) -> u16 {
         if gone { MISSING } else { self.table[CELLS / 2] }
     }
 
-    /// Where values with codes up to each one end.
+    /// For each code, the upper end of the values with codes up to it.
     pub fn ends(&self) -> Vec<f64> {
         let cells = (0..CODES).map(|highest| self.table.partition_point(|&code| code <= highest));
         cells.map(|cells| cells as f64 * WIDTH - REACH).collect()
     }
 
-    /// The highest code of values up to this one.
+    /// The highest code of values up to `end`.
     pub fn highest_up_to(&self, end: f64) -> u16 {
         let cells = ((end + REACH) / WIDTH + 0.5) as usize;
         self.table[cells.clamp(1, CELLS) - 1]
@@ -87,7 +87,7 @@ impl Codes {
     }
 }
 
-/// In which cell a value is.
+/// The cell of a value.
 fn cell(value: f64) -> usize {
     let cell = (value + REACH) * (CELLS as f64 / (2.0 * REACH));
     (cell as usize).min(CELLS - 1)

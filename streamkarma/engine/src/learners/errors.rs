@@ -1,39 +1,39 @@
-//! The errors of a learner, watched for a change after which what it keeps is of an older world.
+//! The errors of a learner, monitored for a change point, after which the events it keeps are from an old distribution.
 
 use crate::adwin::Adwin;
 use crate::adwin::state::ARRAYS as OF_WINDOW;
 use crate::state::{Refused, State, ensure};
 
-/// The chance of an alarm where nothing changes, each time. On six streams with a change (mixed and sine; 0, 30 and
-/// 50 % missing; seeds 11 to 16) with anything between 1e-2 and 1e-7 neighbours made as many errors afterwards.
+/// Probability of a false alarm at each check. On six streams with a change (mixed and sine; 0, 30 and 50 % missing;
+/// seeds 11 to 16) with anything between 1e-2 and 1e-7 nearest neighbours made as many errors afterwards.
 const DELTA: f64 = 1e-4;
-/// Sums of weights that differ by this are equal.
+/// Sums of weights that differ by no more than this are equal.
 pub const ROUNDING: f64 = 1e-6;
 const WHY: &str = "the errors that were not taken in yet contradict each other";
 
-/// Errors between 0 and 1, watched by ADWIN, see [`crate::adwin`].
+/// Errors between 0 and 1, monitored by ADWIN, see [`crate::adwin`].
 ///
-/// Events that share a label say the same, so they count by their weight: as many as weigh 1 together are one error.
-/// An event that weighs more than 1 is one error, too.
+/// Events that share a label carry the same information, so errors are weighted: events whose weights add up to 1 are
+/// one error. An event with a weight above 1 is one error, too.
 #[derive(Clone, Debug)]
 pub struct Errors {
     window: Adwin,
-    /// So many are taken in at a time.
+    /// Number of errors that are added to the window at a time.
     size: f64,
-    /// Those of the batch in hand: how many, their sum, and that of their squares.
+    /// The current batch: the number of errors, their sum, and the sum of their squares.
     batch: [f64; 3],
-    /// The weight of the error in hand, less than 1, and its sum.
+    /// The incomplete error: its weight, less than 1, and its weighted sum.
     part: [f64; 2],
 }
 
 impl Errors {
-    /// None so far; to be taken in so many at a time, which takes less time the more they are.
+    /// No errors so far. They are added to the window in batches of `size`, which costs less time for larger batches.
     pub fn new(size: u32) -> Self {
         Self { window: Adwin::new(DELTA), size: f64::from(size), batch: [0.0; 3], part: [0.0; 2] }
     }
 
-    /// Take in the error of an event. If errors have become more than they were, the weight of the latest events,
-    /// those from after the change; events count in it by their weight, as above.
+    /// Observe the error of an event. If errors have increased, returns the weight of the latest events, those after
+    /// the change, with weights as above.
     pub fn observe(&mut self, error: f64, weight: f64) -> Option<f64> {
         let (error, weight) = (error.clamp(0.0, 1.0), weight.min(1.0));
         let rest = self.part[0] + weight - 1.0;
@@ -60,14 +60,14 @@ impl Errors {
         self.window.len()
     }
 
-    /// Everything it knows.
+    /// Everything observed.
     pub fn state(&self) -> State {
         let mut state = self.window.state();
         state.put_f64s("next", [&self.batch[..], &self.part].concat(), &[5]);
         state
     }
 
-    /// Those of a state, taken in as these are.
+    /// Restore the errors of a state, with the batch size of this one.
     ///
     /// # Errors
     ///
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Errors of some labels, of which more are wrong from the `change` on, each taken in `times` times; after which
-    /// label the first alarm was, and what was new by then.
+    /// Errors of some labels, of which more are wrong from `change` on, each observed `times` times. Returns the label
+    /// at the first alarm, and the weight of the new events at that point.
     fn alarm(times: usize, weight: f64, labels: usize, change: usize) -> Option<(usize, f64)> {
         let (mut errors, mut random) = (Errors::new(1), Random(5));
         (0..labels).find_map(|label| {
@@ -109,7 +109,7 @@ mod tests {
         let (other, rest) = alarm(64, 1.0 / 64.0, 700, 400).unwrap();
         assert!(other == label && rest == newer);
         assert_eq!(alarm(64, 1.0 / 64.0, 700, 700), None);
-        // As if each of them were an error of its own.
+        // With full weight, each of them is an error of its own.
         assert!(alarm(64, 1.0, 700, 700).is_some());
         assert_eq!(alarm(1, 9.0, 700, 400), alone);
     }
@@ -120,7 +120,7 @@ mod tests {
         for _ in 0..50 {
             assert_eq!(errors.observe(0.5, 0.3), None);
         }
-        // Fifteen, of which one is not taken in yet.
+        // Fifteen, one of which is not in the window yet.
         assert_eq!(errors.len(), 14);
         assert_eq!(errors.batch[0] + errors.part[0].round(), 1.0);
         assert!((errors.window.mean() - 0.5).abs() < 1e-12);

@@ -1,7 +1,7 @@
 //! A linear model on features that are listed for each event, such as products of its values.
 //!
-//! What the features are is up to an [`Expansion`]; the weights, their table, its hashing and the steps are
-//! those of [`Explicit`] of order 1, to which the features are the items of another event.
+//! An [`Expansion`] defines the features; the weights, their table, its hashing and the steps are those of [`Explicit`]
+//! of order 1, which gets the features as the items of another event.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -14,32 +14,33 @@ use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::merging::{ensure_alike, of_kind};
 use crate::state::{Refused, State};
 
-/// Places of pairs are taken modulo this prime: among more than 46,339 coordinates some share a place.
+/// Number of indices of pairs, which are taken modulo this prime: with more than 46,339 coordinates some share an
+/// index.
 pub const PLACES: usize = 1_073_741_789;
-/// Where features of names that were never learned sit: nowhere. They count in the norm of an event alone, as they
-/// will once it is learned.
+/// Index of features with names that were never learned: they have no weight. They only contribute to the norm of an
+/// event, as they will once they are learned.
 pub const UNSEEN: u32 = PLACES as u32;
 
-/// Which features an event has.
+/// Defines the features of an event.
 pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
     /// List the features of an event.
     fn expand(&self, event: &Event, into: &mut Items);
 
-    /// Places that features may have, of so many attributes and coordinates.
+    /// Number of feature indices, for so many attributes and coordinates.
     fn places(&self, attributes: usize, coordinates: usize) -> usize;
 
-    /// What lists, for each place, where what was learned of the feature there goes.
+    /// Returns a function that lists, for each index, where to carry what was learned about the feature there.
     fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a;
 
-    /// The sum of the squares of the features of a typical event that has so many attributes.
+    /// The sum of squares of the features of a typical event with so many observed attributes.
     fn typical_square(&self, observed: f64) -> f64;
 
-    /// The attributes that the feature at a place speaks of; `owner` knows that of each coordinate.
+    /// The attributes that the feature at an index depends on; `owner` returns the attribute of a coordinate.
     ///
-    /// Of a place that several features share these may be those of another one.
+    /// If several features share the index, these may be the attributes of another one.
     fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set;
 
-    /// The places of what was given up, in any order, of those that are known.
+    /// The known indices of the features of evicted names, in any order.
     fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32>;
 }
 
@@ -47,9 +48,9 @@ pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
 #[derive(Clone, Debug, Default)]
 pub struct Items {
     attributes: Vec<u32>,
-    /// Where they sit.
+    /// The index of each feature.
     pub coordinates: Vec<u32>,
-    /// As many.
+    /// The value of each feature.
     pub values: Vec<f64>,
 }
 
@@ -59,18 +60,18 @@ impl Items {
         self.values.clear();
     }
 
-    /// Put in a feature.
+    /// Add a feature.
     pub fn put(&mut self, coordinate: u32, value: f64) {
         self.coordinates.push(coordinate);
         self.values.push(value);
     }
 
-    /// Put in the feature of two coordinates, in either order, or of one with itself.
+    /// Add the feature of two coordinates, in either order, or of a coordinate with itself.
     pub fn put_pair(&mut self, one: u32, other: u32, value: f64) {
         self.put(pair_place(one, other).unwrap_or(UNSEEN), value);
     }
 
-    /// Put in the features of pairs that have these numbers, see [`pair`].
+    /// Add the features of the pairs with these numbers, see [`pair`].
     pub fn put_pairs<const N: usize>(&mut self, numbers: [usize; N], values: [f64; N]) {
         self.coordinates.extend(numbers.map(|number| (number % PLACES) as u32));
         self.values.extend(values);
@@ -83,7 +84,7 @@ impl Items {
     }
 }
 
-/// A linear model on such features; or several, that take other steps.
+/// A linear model on such features, or several models that differ in their steps.
 #[derive(Clone, Debug)]
 pub struct Expanded<E> {
     linear: Explicit,
@@ -92,12 +93,12 @@ pub struct Expanded<E> {
 }
 
 impl<E> Expanded<E> {
-    /// A learner with the steps and the table of one of order 1.
+    /// A learner with the steps and the table of `linear`, which is of order 1.
     pub fn around(linear: Explicit, expansion: E) -> Self {
         Self { linear, expansion, items: Items::default() }
     }
 
-    /// The same with other features.
+    /// The same learner with other features.
     #[must_use]
     pub fn with(self, change: impl FnOnce(E) -> E) -> Self {
         Self { expansion: change(self.expansion), ..self }
@@ -176,7 +177,7 @@ impl<E: Expansion> Learner for Expanded<E> {
         self.linear.is_hashed()
     }
 
-    /// As of [`Explicit`], with the approximations of each [`Expansion::carrier`].
+    /// As for [`Explicit`], with the approximations of each [`Expansion::carrier`].
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         if change.is_none() {
             return Ok(());
@@ -205,24 +206,24 @@ pub fn pair(one: u32, other: u32) -> usize {
     high * (high + 1) / 2 + low
 }
 
-/// Where the feature of two coordinates sits, in either order; none of names that were never learned.
+/// The index of the feature of two coordinates, in either order; None for names that were never learned.
 pub fn pair_place(one: u32, other: u32) -> Option<u32> {
     (one.max(other) < UNSEEN).then(|| (pair(one, other) % PLACES) as u32)
 }
 
-/// The pair of coordinates at a place, the lower one first.
+/// The pair of coordinates at an index, the lower one first.
 pub fn pair_at(place: u32) -> (u32, u32) {
     let high = ((8 * u64::from(place) + 1).isqrt() as u32 - 1) / 2;
     (place - pair(0, high) as u32, high)
 }
 
-/// Places of the pairs of so many coordinates.
+/// Number of indices of the pairs of so many coordinates.
 pub fn pair_places(coordinates: usize) -> usize {
     (coordinates.saturating_mul(coordinates.saturating_add(1)) / 2).min(PLACES)
 }
 
-/// The places of what some coordinates have with every other one; those that several pairs share are left
-/// out. Where so many cannot be cleared, of what they have with the constant and with themselves.
+/// The indices of the pairs of some coordinates with all others, without indices that several pairs share. If these are
+/// too many to be cleared, only the pairs with the constant and with themselves.
 pub fn pairs_of(given_up: &[u32], linear: &Explicit) -> Vec<u32> {
     let known = linear.coordinates();
     let others = (0..).take_while(|&other| pair(other, other) < known).count() as u32 + 1;

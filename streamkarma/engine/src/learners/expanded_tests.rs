@@ -1,4 +1,4 @@
-//! Carrying and merging models on listed features: products, bins, plain values and logarithms.
+//! Carrying over and merging models on listed features: products, bins, plain values and logarithms.
 
 use crate::block::Event;
 use crate::change::{Change, DROPPED};
@@ -38,7 +38,7 @@ fn new(kind: usize, regression: bool, table_bits: u32) -> Box<dyn Learner> {
     }
 }
 
-/// The items of an event of three numbers and a category, of which any may be missing.
+/// The items of an event: a category, and three numbers, any of which may be missing.
 fn items(t: u32, complete: bool) -> Vec<(u32, f64)> {
     let mut items = vec![(0, 1.0)];
     let there = |k: u32| complete || !(t + k).is_multiple_of(3);
@@ -47,7 +47,7 @@ fn items(t: u32, complete: bool) -> Vec<(u32, f64)> {
     items
 }
 
-/// The owner of each of these coordinates.
+/// The attribute of each of these coordinates.
 const OWNERS: [u32; 6] = [0, 1, 2, 3, 4, 4];
 
 fn take(learner: &mut dyn Learner, change: &Change, items: &[(u32, f64)], lesson: Lesson) -> Vec<f64> {
@@ -143,7 +143,7 @@ fn names_in_another_order_and_merging_in_any_order() {
             let after = take(&mut *then, &permuted(), &items(t, false), Lesson::NONE);
             assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-12));
         }
-        // The labels turned around.
+        // The labels permuted.
         let places = if classes == 1 { vec![1, 0] } else { vec![1, 2, 0] };
         then.relabel(&places).unwrap();
         let (before, after) = (
@@ -155,7 +155,7 @@ fn names_in_another_order_and_merging_in_any_order() {
     }
 }
 
-/// The norm of the features of an event as it is after a change.
+/// The norm of an event's features after a change.
 fn norm(kind: usize, change: &Change, event: &[(u32, f64)]) -> f64 {
     let values: Vec<f64> =
         event.iter().map(|&(k, x)| (x - change.shift[k as usize]) / change.stretch[k as usize]).collect();
@@ -182,7 +182,7 @@ fn other_scales_leave_scores_but_for_the_norm() {
         (change.shift[1], change.stretch[1]) = (0.2, 0.8);
         (change.shift[3], change.stretch[3]) = (-0.1, 1.3);
         change.target = (0.25, 2.0);
-        // What a target is shifted by lies on the constant, whose value depends on the norm.
+        // A shift of the target is carried by the constant, whose value depends on the norm.
         change.target.0 *= if kind < 2 { 0.0 } else { 1.0 };
         let mut after = new(kind, true, 20);
         after.restore(&learner.state(), 10, 10).unwrap();
@@ -201,7 +201,7 @@ fn other_scales_leave_scores_but_for_the_norm() {
 
 #[test]
 fn weights_of_bins_interpolate() {
-    // A line learned within the outermost knots is that line in the other scale, too.
+    // A line learned within the outermost knots is the same line on the other scale, too.
     let mut learner = Bins::new(Step { r: 0.01, ..step(Loss::Squared) }, 20, 512).unwrap();
     for t in 0..3000 {
         let event = [(0, 1.0), (1, number(t))];

@@ -1,4 +1,4 @@
-//! Every learner forgets what was given up.
+//! Every learner forgets evicted names.
 
 use super::bins::Bins;
 use super::explicit::Explicit;
@@ -19,8 +19,8 @@ use crate::learner::{Learner, Lesson};
 use crate::loss::Loss;
 use crate::random::Random;
 
-/// Numbers at attributes 1 to 5 and coordinates of the same index, each there in half of the events, and
-/// attribute 6, a category at coordinate 6 or 7.
+/// Numbers at attributes 1 to 5 and coordinates of the same index, each present in half of the events, and attribute 6,
+/// a category at coordinate 6 or 7.
 const NUMBERS: u32 = 5;
 const KIND: u32 = 6;
 /// An attribute and a coordinate that were never learned.
@@ -40,7 +40,7 @@ fn factorisation() -> FactorisationMachine {
     let (loss, eta, shrink, half_life) = (Loss::Logistic, 0.1, 1e-6, 0.0);
     let settings = factorisation::Settings { loss, eta, shrink, half_life, table_bits: 18 };
     let mut learner = FactorisationMachine::new(settings).unwrap();
-    // So many coordinates wake it up.
+    // So many coordinates activate it.
     let event = Event::of(&[0, KIND], &[0, 60], &[1.0, 1.0]);
     learner.step(event, Lesson::of(1.0), &mut [0.0]);
     learner
@@ -82,7 +82,7 @@ fn window_of_neighbors() -> Neighbors {
         .unwrap()
 }
 
-/// Those in whose mathematics the number of a coordinate says nothing.
+/// Learners for which the numbering of coordinates makes no difference.
 fn plain() -> Vec<Box<dyn Learner>> {
     let experts: Vec<(String, Box<dyn Learner>)> = vec![
         ("one".to_owned(), Box::new(explicit(1, Update::Arow, 18))),
@@ -120,7 +120,7 @@ fn every() -> Vec<Box<dyn Learner>> {
     every
 }
 
-/// Random events; what was attribute and coordinate `from` is `to`.
+/// Random events, in which attribute and coordinate `from` are renamed to `to`.
 fn stream(seed: u64, events: usize, from: [u32; 2], to: [u32; 2]) -> (Encoded, Vec<f64>) {
     let (mut random, mut out, mut labels) = (Random(seed), Encoded::default(), Vec::new());
     for _ in 0..events {
@@ -158,7 +158,7 @@ fn near(one: &[f64], other: &[f64], by: f64) -> bool {
 
 const CATEGORY: Gone = Gone { before: 0, attributes: Vec::new(), coordinates: Vec::new() };
 
-/// The second category; an attribute with its number.
+/// The eviction of the second category, and of an attribute with its number.
 fn cases() -> [(Gone, [u32; 2], [u32; 2]); 2] {
     let category = Gone { coordinates: vec![KIND + 1], ..CATEGORY };
     let attribute = Gone { attributes: vec![5], coordinates: vec![5], ..CATEGORY };
@@ -181,7 +181,7 @@ fn who_comes_next_begins_as_at_a_new_place() {
     }
 }
 
-/// The score of an event that has a value at a place of an attribute, beside others.
+/// The score of an event that has a value at a coordinate of an attribute, among others.
 fn score_at(learner: &mut dyn Learner, attribute: u32, coordinate: u32) -> f64 {
     let mut score = [f64::NAN];
     let (attributes, coordinates) = ([0, 2, 3, attribute], [0, 2, 3, coordinate]);
@@ -311,7 +311,7 @@ fn of_what_is_too_much_a_hashed_table_clears_values_alone_and_one_part_after_the
     }
     let after: Vec<f64> = (1..=60).map(|k| alone(&mut learner, k)).collect();
     let kept = before.iter().zip(&after).filter(|(before, after)| before == after).count();
-    // One or two of the others may share a place with those.
+    // One or two of the others may share a slot with those.
     assert!((54..60).contains(&kept));
     assert_ne!(before[6], after[6]);
     let mut back = explicit(2, Update::Arow, 10);

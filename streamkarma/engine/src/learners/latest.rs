@@ -1,37 +1,37 @@
-//! The latest events with a label, for learners that go over them more than once.
+//! The latest labelled events, for learners that go over them more than once.
 
 use std::collections::VecDeque;
 
 use crate::block::Gone;
 use crate::learners::row::{Cell, Row};
 
-/// None with more values than this is kept: it would take long to copy, and much room.
+/// Events with more values than this are not kept: copying them would be slow, and they would take much memory.
 pub const WIDEST: usize = 64;
 
 /// An event that was learned.
 #[derive(Clone, Debug)]
 pub struct Kept<C> {
-    /// Its coordinates, but for the constant; some may have been given up since.
+    /// Its coordinates without the constant; some may have been evicted since.
     pub coordinates: Vec<u32>,
-    /// And their cells.
+    /// The cells of these coordinates.
     pub cells: Vec<C>,
-    /// The number of a class, or a target.
+    /// The number of the class, or the target.
     pub label: f64,
     /// The weight of the event.
     pub weight: f64,
     /// The number of the event.
     pub step: u64,
-    /// In which leaf it is, tree by tree, if its learner wants to know.
+    /// Its leaf in each tree, if the learner needs it.
     pub leaves: Vec<u32>,
 }
 
 /// The latest events, the oldest first.
 #[derive(Clone, Debug)]
 pub struct Latest<C> {
-    /// So many are kept.
+    /// Maximum number of events.
     pub most: usize,
     pub events: VecDeque<Kept<C>>,
-    /// By coordinate, the last event before it was given up.
+    /// By coordinate, the last event before its eviction.
     gone_at: Vec<u64>,
 }
 
@@ -43,12 +43,12 @@ impl<C> Default for Kept<C> {
 }
 
 impl<C: Cell> Latest<C> {
-    /// Room for so many events.
+    /// Capacity for so many events.
     pub fn new(most: usize) -> Self {
         Self { most, events: VecDeque::new(), gone_at: Vec::new() }
     }
 
-    /// Keep the event in hand, which is in no leaf so far; returns whether it is not too wide.
+    /// Keep the current event, which is in no leaf yet; returns whether it is narrow enough.
     pub fn keep(&mut self, row: &Row<C>, label: f64, weight: f64, step: u64) -> bool {
         if row.len() > WIDEST {
             return false;
@@ -62,13 +62,13 @@ impl<C: Cell> Latest<C> {
         true
     }
 
-    /// What an event has of coordinates that were not given up since.
+    /// The items of an event, without coordinates that were evicted since.
     pub fn items<'a>(&'a self, event: &'a Kept<C>) -> impl Iterator<Item = (u32, C)> {
         let items = event.coordinates.iter().copied().zip(event.cells.iter().copied());
         items.filter(|&(k, _)| self.gone_at.get(k as usize).is_none_or(|&gone| gone < event.step))
     }
 
-    /// Take note that coordinates were given up after so many steps.
+    /// Record that coordinates were evicted after so many steps.
     pub fn forget(&mut self, gone: &Gone, steps: u64) {
         for &coordinate in &gone.coordinates {
             let at = coordinate as usize;
@@ -77,7 +77,7 @@ impl<C: Cell> Latest<C> {
         }
     }
 
-    /// The events, without what was given up since.
+    /// The events, without coordinates that were evicted since.
     pub fn whole(&self) -> impl Iterator<Item = Kept<C>> {
         self.events.iter().map(|event| {
             let (coordinates, cells) = self.items(event).unzip();
@@ -85,12 +85,12 @@ impl<C: Cell> Latest<C> {
         })
     }
 
-    /// Have these events, of which nothing was given up.
+    /// Replace the events by these, which have no evicted coordinates.
     pub fn refill(&mut self, events: Vec<Kept<C>>) {
         (self.events, self.gone_at) = (events.into(), Vec::new());
     }
 
-    /// Change what events have; of the coordinates that `place` does not know they have nothing.
+    /// Change the items and labels of the events; coordinates for which `place` returns None are dropped.
     pub fn change(&mut self, place: impl Fn(u32, C) -> Option<(u32, C)>, label: impl Fn(f64) -> f64) {
         let mut events = std::mem::take(&mut self.events);
         for event in &mut events {
@@ -101,7 +101,7 @@ impl<C: Cell> Latest<C> {
         *self = Self { events, ..Self::new(self.most) };
     }
 
-    /// Bytes of all there is.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let each = |event: &Kept<C>| {
             let items = (4 + size_of::<C>()) * event.cells.len();

@@ -1,4 +1,4 @@
-//! The latest events as arrays, and back.
+//! Saving and restoring the latest events.
 
 use super::codes::CODES;
 use super::latest::{Kept, Latest, WIDEST};
@@ -8,9 +8,9 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the latest events contradict each other, or do not fit this model";
 
-/// What the labels and the weights of events may be.
+/// Bounds of the labels and the weights of events.
 pub struct Bounds {
-    /// Classes; 0 in a regression.
+    /// Number of classes; 0 in a regression.
     pub classes: usize,
     /// The largest target.
     pub target: f64,
@@ -33,16 +33,16 @@ impl Bounds {
     }
 }
 
-/// Cells that have an array in a state.
+/// Cells that can be stored in a state as an array.
 pub trait Stored: Cell {
-    /// Put them out.
+    /// Write them into a state.
     fn put(cells: Vec<Self>, state: &mut State);
 
-    /// Those of a state.
+    /// Read them from a state.
     ///
     /// # Errors
     ///
-    /// If there are none, or if one of them is none.
+    /// If the array is missing, or contains an invalid cell.
     fn take(state: &State) -> Result<Vec<Self>, Refused>;
 }
 
@@ -73,10 +73,10 @@ impl Stored for f64 {
 }
 
 impl<C: Stored> Latest<C> {
-    /// How many arrays there are.
+    /// Number of arrays.
     pub const ARRAYS: usize = 4;
 
-    /// Put out all but in which leaves events are.
+    /// Write everything but the leaves of events.
     pub fn put(&self, state: &mut State) {
         let events = || self.events.iter();
         let sizes = events().flat_map(|event| [event.step as i64, self.items(event).count() as i64]);
@@ -90,7 +90,7 @@ impl<C: Stored> Latest<C> {
         C::put(cells, state);
     }
 
-    /// Take over those of a state; `owners` has the attribute of each coordinate, below 0 for none.
+    /// Restore the events of a state; `owners` has the attribute of each coordinate, below 0 for none.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Another learner on the logarithms of the values, sign(z) log(1 + |z|): what has heavy tails is drawn in.
+//! Passes the logarithms of the values, sign(z) log(1 + |z|), to another learner: heavy tails are drawn in.
 
 use std::any::Any;
 use std::f64::consts::LN_2;
@@ -11,28 +11,28 @@ use crate::math::log;
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
 
-/// A learner that is given logarithms.
+/// A learner on logarithms.
 #[derive(Clone)]
 pub struct Logarithmic {
     inner: Box<dyn Learner>,
-    /// The event's values.
+    /// The logarithms of the event's values.
     values: Vec<f64>,
 }
 
 impl Logarithmic {
-    /// Around a learner.
+    /// Wrap a learner.
     pub fn new(inner: Box<dyn Learner>) -> Self {
         Self { inner, values: Vec::new() }
     }
 
-    /// Take the logarithms of an event.
+    /// Compute the logarithms of an event's values.
     fn take(&mut self, event: &Event) {
         self.values.clear();
         self.values.extend(event.values.iter().map(|&value| logarithm(value)));
     }
 }
 
-/// sign(z) log(1 + |z|); of the constant and of a category 1, as they are.
+/// sign(z) log(1 + |z|); the value 1 of the constant and of categories stays as it is.
 fn logarithm(value: f64) -> f64 {
     if value == 1.0 { 1.0 } else { signed_log(value) }
 }
@@ -116,8 +116,8 @@ impl Learner for Logarithmic {
     }
 }
 
-/// The change of the logarithms: that of a line through those of the two values that are one deviation from
-/// the mean.
+/// The change on the logarithmic scale: that of a line through the logarithms of the two values that are one deviation
+/// from the mean.
 fn drawn_in(change: &Change) -> Change {
     let mut drawn_in = change.clone();
     for (shift, stretch) in drawn_in.shift.iter_mut().zip(&mut drawn_in.stretch) {

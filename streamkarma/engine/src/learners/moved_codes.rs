@@ -1,11 +1,11 @@
-//! Events as trees read them, with the names of a merged model; codes in its units.
+//! Events as trees read them, translated to the names and the units of a merged model.
 
 use super::codes::Codes;
 use super::row::{Cell, NOBODY, Row};
 use crate::block::Gone;
 use crate::change::{Change, DROPPED};
 
-/// Codes, and where the values of each end: many are asked for.
+/// Codes, and the upper end of each one, computed once since many are looked up.
 pub struct MovedCodes<'a> {
     codes: &'a Codes,
     ends: Vec<f64>,
@@ -13,24 +13,24 @@ pub struct MovedCodes<'a> {
 }
 
 impl<'a> MovedCodes<'a> {
-    /// Of codes from before a change.
+    /// For codes from before a change.
     pub fn new(codes: &'a Codes, change: &'a Change) -> Self {
         Self { codes, ends: codes.ends(), change }
     }
 
-    /// How values of a coordinate are reckoned in new units; None where they stay.
+    /// The conversion of a coordinate's values to new units; None if they stay the same.
     pub fn scaling(&self, coordinate: u32) -> Option<impl Fn(f64) -> f64 + use<>> {
         let at = coordinate as usize;
         let (&shift, &stretch) = (self.change.shift.get(at)?, self.change.stretch.get(at)?);
         ((shift, stretch) != (0.0, 1.0)).then_some(move |value: f64| (value - shift) / stretch)
     }
 
-    /// Where values with codes up to this one end, as the highest code in other units: values were `scaled`.
+    /// The highest code, in other units, of values with codes up to `highest`; `scaled` converts values.
     pub fn moved(&self, highest: u16, scaled: impl Fn(f64) -> f64) -> u16 {
         self.codes.highest_up_to(scaled(self.ends[usize::from(highest)]))
     }
 
-    /// A coordinate and its code as they are from now on; None if there is no place for it.
+    /// A coordinate and its code after the change; None if the coordinate is dropped.
     pub fn item(&self, coordinate: u32, code: u16) -> Option<(u32, u16)> {
         self.change.attribute(self.codes.owner(coordinate))?;
         let moved = self.scaling(coordinate).map_or(code, |scaled| self.moved(code, scaled));
@@ -38,7 +38,7 @@ impl<'a> MovedCodes<'a> {
     }
 }
 
-/// To which attributes coordinates belong after a change.
+/// The attribute of each coordinate after a change.
 pub fn moved_owners<C: Cell>(row: &Row<C>, change: &Change) -> Vec<u32> {
     let mut owners = Vec::new();
     for (old, &owner) in row.owners().iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn moved_owners<C: Cell>(row: &Row<C>, change: &Change) -> Vec<u32> {
     owners
 }
 
-/// What the merged model has no place for.
+/// The names that the merged model drops.
 pub fn dropped_by(change: &Change) -> Gone {
     let dropped = |indices: &[u32]| {
         (0..).zip(indices).filter(|(_, new)| **new == DROPPED).map(|(old, _)| old).collect()
@@ -59,7 +59,7 @@ pub fn dropped_by(change: &Change) -> Gone {
     Gone { before: 0, attributes: dropped(&change.attributes), coordinates: dropped(&change.coordinates) }
 }
 
-/// The same, and coordinates that are turned round.
+/// The same, and coordinates whose sign is flipped.
 pub fn gone_by(change: &Change) -> Gone {
     let mut gone = dropped_by(change);
     let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
@@ -68,7 +68,7 @@ pub fn gone_by(change: &Change) -> Gone {
     gone
 }
 
-/// To which attributes coordinates belong in any of several models.
+/// The attribute of each coordinate in any of several models.
 pub fn owners_of<'a, C: Cell + 'a>(models: impl Iterator<Item = &'a Row<C>>) -> Vec<u32> {
     let mut owners = Vec::new();
     for owner_of in models.map(Row::owners) {

@@ -1,12 +1,12 @@
-//! A linear model on the products of what is observed: interactions that KARMA's features have not.
+//! A linear model on the products of the observed values: interactions that KARMA's features lack.
 //!
-//! KARMA's features of higher order multiply a value by what is *there* beside it; these multiply it by
-//! what the others *say*. The features of an event are its values x_k, their products x_i x_k for i < k,
-//! and (x_k² - 1) / √2, which is 0 for a category that holds; all divided by their norm. What is missing
-//! has value 0, as with gamma = 1: beside the other experts this one knows nothing of missingness.
+//! KARMA's features of higher order multiply a value by the *presence* of others; these multiply it by their *values*.
+//! The features of an event are its values x_k, their products x_i x_k for i < k, and (x_k² - 1) / √2, which is 0 for a
+//! category that is present; all divided by their norm. A missing value is 0, as with gamma = 1: beside the other
+//! experts, this one does not model missingness.
 //!
-//! The products of an event with many values are too many. Then only those that lie farthest from 0 are multiplied
-//! with each other: most of what the products of an event add up to is theirs.
+//! An event with many values has too many products. Then only the values farthest from 0 are multiplied with each
+//! other: they account for most of the sum of the event's products.
 
 use std::f64::consts::SQRT_2;
 
@@ -17,37 +17,37 @@ use crate::learners::explicit::{Carried, Explicit, Set};
 use crate::learners::linear::Step;
 use crate::state::Refused;
 
-/// About the most products of an event: those of its 1,024 largest values.
+/// Maximum number of products of an event, approximately: those of its 1,024 largest values.
 const MOST: usize = 1 << 19;
 
 /// AROW or AdaGrad on values and their products.
 pub type Products = Expanded<ProductFeatures>;
 
 impl Products {
-    /// A learner that knows nothing; see [`Explicit::new`].
+    /// An empty learner; see [`Explicit::new`].
     ///
     /// # Errors
     ///
-    /// If `table_bits` is out of its range.
+    /// If `table_bits` is out of range.
     pub fn new(step: Step, table_bits: u32) -> Result<Self, Refused> {
         Ok(Self::around(Explicit::new(1, true, step, table_bits)?, ProductFeatures { most: MOST }))
     }
 
-    /// The same, but with about so many products of an event at most.
+    /// The same learner with about so many products of an event at most.
     #[must_use]
     pub fn with_most(self, products: usize) -> Self {
         self.with(|own| ProductFeatures { most: own.most.min(products) })
     }
 }
 
-/// Values and their products, of the largest values alone where there are more products than `most`.
+/// Values and their products; only of the largest values if there are more products than `most`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProductFeatures {
     pub(super) most: usize,
 }
 
 impl ProductFeatures {
-    /// Which items are multiplied with each other, if not all are: the largest values, and the constant.
+    /// Which items are multiplied with each other: the largest values and the constant. None if all are.
     fn largest(&self, values: &[f64]) -> Option<Vec<bool>> {
         if values.len() * (values.len() + 1) / 2 <= self.most {
             return None;
@@ -69,7 +69,7 @@ impl ProductFeatures {
 }
 
 impl Expansion for ProductFeatures {
-    /// One item's products with those before it and with itself after another's.
+    /// List, item by item, the products with the items before it and with itself.
     fn expand(&self, event: &Event, into: &mut Items) {
         let largest = self.largest(event.values);
         let is_chosen = |item: usize| largest.as_ref().is_none_or(|chosen| chosen[item]);
@@ -93,10 +93,9 @@ impl Expansion for ProductFeatures {
         pair_places(coordinates)
     }
 
-    /// With x = c + b z, a product is b_i b_k z_i z_k + c_i b_k z_k + b_i c_k z_i + c_i c_k. Where one of the
-    /// two values is missing there is none, so that what goes to the other one alone, or to the constant, is
-    /// multiplied by the share of events that have the missing one: exact where nothing is missing, but for
-    /// the norm.
+    /// With x = c + b z, a product is b_i b_k z_i z_k + c_i b_k z_k + b_i c_k z_i + c_i c_k. If one of the two values
+    /// is missing, there is no product. So what is carried to the other one alone, or to the constant, is multiplied by
+    /// the fraction of events in which the missing one is observed: exact if nothing is missing, except for the norm.
     fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
         move |place, into| {
             let (low, high) = pair_at(place);
@@ -122,7 +121,7 @@ impl Expansion for ProductFeatures {
         }
     }
 
-    /// Squares as of Gaussian numbers.
+    /// Squares as of Gaussian values.
     fn typical_square(&self, observed: f64) -> f64 {
         let others = (observed - 1.0).max(0.0);
         1.0 + 2.0 * others + 0.5 * others * (others - 1.0).max(0.0)
@@ -167,7 +166,7 @@ mod tests {
         let all = [1.0, 3.0, 8.0 / SQRT_2, -2.0, -6.0, 3.0 / SQRT_2];
         assert_eq!(features(MOST), (vec![0, 3, 5, 15, 17, 20], all.to_vec()));
         assert_eq!(features(5).0, [0, 3, 5, 15, 17, 20]);
-        // Of the largest one alone, and of none.
+        // With the largest one alone, and with none.
         assert_eq!(features(1), (vec![0, 3, 5, 15], vec![1.0, 3.0, 8.0 / SQRT_2, -2.0]));
         assert_eq!(features(0), (vec![0, 3, 15], values.to_vec()));
     }

@@ -1,10 +1,10 @@
-//! The latest events, and when what is fitted to them is fitted again.
+//! The latest events, and the schedule for refitting models to them.
 //!
-//! Fits are due when there are half as many events again. Where the errors begin to grow, see [`Errors`], what is from
-//! before the change is dropped, and a fit is due at once. A learner that is hardly asked, as where a mixture has no use
-//! for it, is fitted less often.
+//! A fit is due when there are half as many events again. When errors begin to grow, see [`Errors`], the events from
+//! before the change are dropped, and a fit is due at once. A learner that makes few predictions, for instance because
+//! a mixture has no use for it, is fitted less often.
 //!
-//! Events are kept with values and targets as they came: those of early events were standardised on a scale that has moved
+//! Events are kept with raw values and targets: those of early events were standardised on a scale that has moved
 //! since.
 
 use std::cmp::Ordering;
@@ -23,51 +23,51 @@ use crate::merging::counted_together;
 use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
 
-/// Lessons count no more than this.
+/// Weights of events are capped at this.
 const LARGEST_WEIGHT: f64 = 1e6;
-/// Events that are kept have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in
-/// four orders and with events drawn at random, boosted trees alone had a log loss of .412 with .125, .410 with .3 and .420
+/// Minimum weight of kept events, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in four orders
+/// and with events drawn at random, boosted trees alone had a log loss of 0.412 with 0.125, 0.410 with 0.3 and 0.420
 /// with 1.
 pub const LIGHT: f64 = 0.25;
-/// Events until the first fit, and at least from one to the next.
+/// Events until the first fit, and the minimum number between two fits.
 pub const FIRST: u64 = 32;
 const SHORTEST: u64 = 8;
-/// The next fit is due when there are so many times as many events. With 2, boosted trees alone make 1 to 2 % more errors
-/// on 54 streams of river's generators and on R's tables, with 1.3 as many.
+/// The next fit is due when the number of events has grown by this factor. With 2, boosted trees alone make 1 to 2 %
+/// more errors on 54 streams of river's generators and on R's tables; with 1.3, as many.
 const GROWTH: f64 = 1.5;
-/// And when there are so many times as many, if it was asked about fewer than half of the events since the last.
+/// The same factor if fewer than half of the events since the last fit were predicted.
 const GROWTH_UNASKED: f64 = 4.0;
-/// Where there is forgetting, events older than so many half-lives are dropped.
+/// With forgetting, events older than so many half-lives are dropped.
 const HALF_LIVES: f64 = 8.0;
-/// What is left of an event after forgetting is at least this part.
+/// Lower bound of the factor that forgetting applies to an event's weight.
 const LEAST_KEPT: f64 = 1e-30;
 const ERRORS: &str = "fit_errors";
 const WHY: &str = "the clock of refits contradicts itself, or does not fit this model";
 
-/// The latest events, and the clock of the fits to them.
+/// The latest events, and the schedule of the fits to them.
 #[derive(Clone, Debug)]
 pub struct Refits {
     half_life: f64,
-    /// Events learned.
+    /// Number of events learned.
     pub steps: u64,
-    /// The last event of an older world; 0 if there is none.
+    /// The last event from an old distribution; 0 if there is none.
     pub begun: u64,
-    /// When it was fitted, and when it will be next.
+    /// The steps of the last fit and of the next one.
     pub fitted: u64,
     pub due: u64,
-    /// About how many events since the last fit it was asked.
+    /// Approximate number of predictions since the last fit.
     asked: u64,
-    /// The event in hand.
+    /// The current event.
     pub row: Row<f64>,
     pub latest: Latest<f64>,
     errors: Errors,
 }
 
 impl Refits {
-    /// Arrays of a state of its own.
+    /// Number of its own arrays in a state.
     pub const ARRAYS: usize = 2 + Latest::<f64>::ARRAYS;
 
-    /// Nothing is known; so many events are to be kept, and count half after `half_life` others, 0 for never.
+    /// No data yet. At most `window` events are kept; their weights halve after `half_life` others, 0 for never.
     pub fn new(window: usize, half_life: f64) -> Self {
         let lasting = if half_life > 0.0 { HALF_LIVES * half_life } else { f64::INFINITY };
         Self {
@@ -83,8 +83,8 @@ impl Refits {
         }
     }
 
-    /// Keep the event in hand, if it counts much; of those that count little some, which count more. Returns how much it
-    /// counts.
+    /// Keep the current event if its weight is large; of events with small weights only some are kept, with larger
+    /// weights. Returns the event's own weight.
     pub fn keep(&mut self, label: f64, weight: f64) -> f64 {
         self.steps += 1;
         let own = weight.min(LARGEST_WEIGHT);
@@ -94,11 +94,11 @@ impl Refits {
         own
     }
 
-    /// Take in the error about the event in hand, from 0 to 1, and drop what is from before a change.
+    /// Observe the error for the current event, from 0 to 1, and drop the events from before a change.
     pub fn watch(&mut self, error: f64, weight: f64) {
         self.asked += 1;
         let Some(mut newer) = self.errors.observe(error, weight) else { return };
-        // Of events that it was not asked about more are dropped than need be.
+        // Only predicted events are counted in `newer`, so more are dropped than necessary if others were kept.
         let is_newer = |event: &&Kept<f64>| {
             let left = newer;
             newer -= event.weight.min(1.0);
@@ -110,9 +110,9 @@ impl Refits {
         self.due = self.steps;
     }
 
-    /// How much each event that is kept counts by now.
+    /// The current weight of each kept event.
     pub fn weights(&self) -> impl Iterator<Item = f64> {
-        // Never 0, since events of next to no weight may be the only ones that are kept.
+        // Never 0, since events with almost no weight may be the only ones that are kept.
         let left = |age: u64| exp(-LN_2 * age as f64 / self.half_life).max(LEAST_KEPT);
         let events = self.latest.events.iter();
         events.map(move |event| {
@@ -125,7 +125,7 @@ impl Refits {
         self.steps >= self.due
     }
 
-    /// Take note of a fit.
+    /// Record a fit.
     pub fn set_fitted(&mut self) {
         let is_asked = 2 * self.asked >= self.steps - self.fitted;
         let growth = if is_asked { GROWTH } else { GROWTH_UNASKED };
@@ -137,26 +137,26 @@ impl Refits {
         self.due = self.steps + (pause as u64).max(SHORTEST);
     }
 
-    /// Forget everything, and go on as after so many steps.
+    /// Forget everything, and continue as after so many steps.
     pub fn restart(&mut self, steps: u64) {
         let fresh = Self::new(self.latest.most, self.half_life);
         *self = Self { steps, begun: steps, fitted: steps, due: steps + FIRST, ..fresh };
     }
 
-    /// Forget coordinates that were given up.
+    /// Forget evicted coordinates.
     pub fn forget(&mut self, gone: &Gone) {
         self.latest.forget(gone, self.steps);
         self.row.forget(gone);
     }
 
-    /// Bytes of all there is.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         self.row.bytes() + self.latest.bytes()
     }
 
-    /// Go over to the names of a merged model. Values and targets are as they came, and in no unit of the model's; only
-    /// what labels say of categories is, in a regression, in the unit of its targets, and keeps that until the events are no
-    /// longer kept.
+    /// Translate to the names of a merged model. Values and targets are raw, independent of the model's units. The
+    /// exception is the category rates of a regression, which are in the unit of its targets, and stay in the old one
+    /// until their events are no longer kept.
     pub fn carry(&mut self, change: &Change) {
         self.forget(&dropped_by(change));
         self.latest.change(
@@ -170,13 +170,14 @@ impl Refits {
         self.row.restore(owners);
     }
 
-    /// Have the latest events of models that learned apart, beside those of this one, which they began from.
+    /// Combine the latest events of models trained separately with those of this one, from which they started.
     ///
-    /// Events keep the step in which they were learned, counted back from where their part ended: the latest of each part
-    /// are the latest of all, as if the parts had learned side by side. The base's are older than what came since. Of equally
-    /// old events their content decides which has room. So neither the order of the parts shows, nor whether some were
-    /// merged before. Of what the base had, the events that every part has dropped since, as they do after a change, do not
-    /// come back. Errors are watched anew: they were of other fits.
+    /// Events keep the step in which they were learned, counted back from the end of their part: the latest of each
+    /// part are the latest of all, as if the parts had been trained side by side. The base's events are older than all
+    /// learned since. Among events of equal age, their content decides which are kept. So neither the order of the
+    /// parts nor earlier merges of some of them make a difference. Events of the base that every part has dropped
+    /// since, as happens after a change, do not come back. Errors are monitored from scratch, since they were those of
+    /// other fits.
     pub fn merge(&mut self, parts: &[&Self]) {
         let steps = counted_together(self.steps, parts.iter().map(|part| part.steps));
         let oldest = parts.iter().filter_map(|part| Some(part.latest.events.front()?.step)).min();
@@ -196,7 +197,7 @@ impl Refits {
         self.asked = steps;
     }
 
-    /// Put everything into a state.
+    /// Write everything into a state.
     pub fn put(&self, state: &mut State) {
         let clock = [self.steps, self.begun, self.fitted, self.due, self.asked];
         state.put_i64s("clock", clock.map(|count| count as i64).to_vec(), &[clock.len()]);
@@ -205,12 +206,12 @@ impl Refits {
         state.put_part(ERRORS, self.errors.state());
     }
 
-    /// Take all out of a state, of a model with so many attributes, coordinates and classes, these 0 in a regression;
-    /// returns the learner's own arrays, with those of [`Self::ARRAYS`].
+    /// Restore everything from a state, of a model with so many attributes, coordinates and classes, the latter 0 in a
+    /// regression; returns the learner's own arrays, including those of [`Self::ARRAYS`].
     ///
     /// # Errors
     ///
-    /// If the arrays contradict each other, or point outside of the model.
+    /// If the arrays contradict each other, or refer to names outside of the model.
     pub fn take(
         &mut self,
         state: &State,

@@ -1,6 +1,6 @@
 //! An event as trees read it: a cell for each coordinate.
 //!
-//! A coordinate without a value is missing if its attribute is. If the attribute is there, with another of its
+//! A coordinate without a value is missing if its attribute is. If the attribute is present, with another of its
 //! categories, the coordinate has the cell of value 0.
 
 use std::hint::select_unpredictable;
@@ -11,16 +11,16 @@ use crate::scale::{LARGEST, within};
 /// The attribute of a coordinate that was never learned.
 pub const NOBODY: u32 = u32::MAX;
 
-/// What a row has of a coordinate: its value, or a code of that.
+/// The cell of a coordinate in a row: its value, or a code of it.
 pub trait Cell: Copy + PartialEq {
-    /// That of what is missing.
+    /// The cell of a missing value.
     const MISSING: Self;
 
-    /// Whether it is that of what is missing.
+    /// Whether it is the cell of a missing value.
     fn is_missing(self) -> bool;
 }
 
-/// Values as they came.
+/// Raw values.
 impl Cell for f64 {
     const MISSING: Self = f64::NAN;
 
@@ -29,7 +29,7 @@ impl Cell for f64 {
     }
 }
 
-/// The event in hand, and to which attributes coordinates belong.
+/// The current event, and the attributes that coordinates belong to.
 #[derive(Clone, Debug)]
 pub struct Row<C> {
     /// By coordinate: its attribute, or [`NOBODY`].
@@ -38,20 +38,20 @@ pub struct Row<C> {
     cells: Vec<C>,
     /// By attribute: whether this event has it.
     observed: Vec<bool>,
-    /// The coordinates of the event that are known, but for the constant.
+    /// The known coordinates of the event, without the constant.
     items: Vec<u32>,
-    /// The attributes of the event that are known; one may be there several times.
+    /// The known attributes of the event; an attribute may occur several times.
     present: Vec<u32>,
 }
 
 impl<C: Cell> Row<C> {
-    /// Nothing is known.
+    /// No coordinates are known yet.
     pub fn new() -> Self {
         let (attributes, cells, observed) = (Vec::new(), Vec::new(), Vec::new());
         Self { attributes, cells, observed, items: Vec::new(), present: Vec::new() }
     }
 
-    /// Take in the names of an event that is to be learned; returns whether any is new.
+    /// Record the names of an event that is to be learned; returns whether any is new.
     pub fn meet(&mut self, event: &Event) -> bool {
         let mut is_new = false;
         for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
@@ -67,17 +67,17 @@ impl<C: Cell> Row<C> {
         is_new
     }
 
-    /// To which attributes coordinates belong, -1 for none.
+    /// The attribute of each coordinate, -1 for none.
     pub fn owners(&self) -> Vec<i32> {
         self.attributes.iter().map(|&owner| owner as i32).collect()
     }
 
-    /// To which attribute a coordinate belongs.
+    /// The attribute of a coordinate, or [`NOBODY`].
     pub fn owner(&self, coordinate: u32) -> u32 {
         self.attributes.get(coordinate as usize).copied().unwrap_or(NOBODY)
     }
 
-    /// Take over to which attributes coordinates belong.
+    /// Restore the attributes that coordinates belong to.
     pub fn restore(&mut self, owners: Vec<u32>) {
         let attributes = owners.iter().filter(|&&owner| owner != NOBODY).max();
         self.observed = vec![false; attributes.map_or(0, |&highest| highest as usize + 1)];
@@ -87,14 +87,14 @@ impl<C: Cell> Row<C> {
         self.present.clear();
     }
 
-    /// Read an event in the place of the last, whose items have these cells.
+    /// Read an event whose items have these cells, replacing the last one.
     pub fn fill(&mut self, event: &Event, cells: impl Iterator<Item = C>) {
         self.clear();
         for ((&attribute, &coordinate), new) in event.attributes.iter().zip(event.coordinates).zip(cells) {
             if coordinate == 0 || attribute as usize >= self.observed.len() {
                 continue;
             }
-            // An attribute is there with a category that was never learned, too.
+            // An attribute is also present with a category that was never learned.
             self.observed[attribute as usize] = true;
             self.present.push(attribute);
             if let Some(cell) = self.cells.get_mut(coordinate as usize) {
@@ -104,14 +104,14 @@ impl<C: Cell> Row<C> {
         }
     }
 
-    /// Copy the event's coordinates, but for the constant, and their cells.
+    /// Copy the event's coordinates, without the constant, and their cells.
     pub fn copy(&self, coordinates: &mut Vec<u32>, cells: &mut Vec<C>) {
         coordinates.clone_from(&self.items);
         cells.clear();
         cells.extend(self.items.iter().map(|&coordinate| self.cells[coordinate as usize]));
     }
 
-    /// Have such an event in the place of the last.
+    /// Load an event with these items, replacing the last one.
     pub fn recall(&mut self, items: impl Iterator<Item = (u32, C)>) {
         self.clear();
         for (coordinate, cell) in items {
@@ -123,61 +123,61 @@ impl<C: Cell> Row<C> {
         }
     }
 
-    /// Have no event in hand.
+    /// Clear the current event.
     fn clear(&mut self) {
         self.items.drain(..).for_each(|coordinate| self.cells[coordinate as usize] = C::MISSING);
         self.present.drain(..).for_each(|attribute| self.observed[attribute as usize] = false);
     }
 
-    /// The coordinates of the event, but for the constant.
+    /// The coordinate of an item of the event, without the constant.
     pub fn coordinate(&self, item: usize) -> u32 {
         self.items[item]
     }
 
-    /// How many items the event has that are known, but for the constant.
+    /// Number of known items of the event, without the constant.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// The cell of a coordinate that is known; `zero` is that of value 0.
+    /// The cell of a known coordinate; `zero` is that of value 0.
     pub fn cell(&self, coordinate: u32, zero: C) -> C {
         let cell = self.cells[coordinate as usize];
         let attribute = self.attributes[coordinate as usize];
         let is_there = self.observed.get(attribute as usize).is_some_and(|&observed| observed);
-        // Chosen from two cells, not between two ways to go: what will be missing nobody can foresee.
+        // Select a cell instead of branching: which values are missing is unpredictable.
         select_unpredictable(cell.is_missing() & is_there, zero, cell)
     }
 
-    /// The attribute of a coordinate that is known.
+    /// The attribute of a known coordinate.
     pub fn attribute(&self, coordinate: u32) -> u32 {
         self.attributes[coordinate as usize]
     }
 
-    /// Forget to whom coordinates belonged.
+    /// Forget which attributes evicted coordinates belonged to.
     pub fn forget(&mut self, gone: &Gone) {
         for &coordinate in below(&gone.coordinates, self.attributes.len()) {
             self.attributes[coordinate as usize] = NOBODY;
         }
     }
 
-    /// How many coordinates are known.
+    /// Number of known coordinates.
     pub fn coordinates(&self) -> usize {
         self.attributes.len()
     }
 
-    /// Bytes of all there is.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.cells[..]) + 4 * self.attributes.len() + self.observed.len()
     }
 }
 
 impl Row<f64> {
-    /// Read an event in the place of the last; values beyond ±[`LARGEST`] are cut.
+    /// Read an event, replacing the last one; values are clipped to ±[`LARGEST`].
     pub fn read(&mut self, event: &Event) {
         self.fill(event, event.raw.iter().map(|&value| within(value, LARGEST)));
     }
 
-    /// The value of a coordinate that is known; NaN if it is missing.
+    /// The value of a known coordinate; NaN if it is missing.
     pub fn of(&self, coordinate: u32) -> f64 {
         self.cell(coordinate, 0.0)
     }

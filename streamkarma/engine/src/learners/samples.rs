@@ -1,4 +1,4 @@
-//! Events that tests of learners learn from: two numbers and a category, and labels that no line tells.
+//! Events for tests of learners: two numbers and a category, with labels that are not linearly separable.
 
 use crate::block::Event;
 use crate::chance::Random;
@@ -18,7 +18,7 @@ impl Numbers {
     }
 }
 
-/// Two numbers within ±1.7, of which one is missing at times, and a category of three.
+/// Two numbers within ±1.7, one of which is sometimes missing, and one of three categories.
 pub struct Sample {
     pub attributes: Vec<u32>,
     pub coordinates: Vec<u32>,
@@ -47,12 +47,12 @@ impl Sample {
         Event::of(attributes, coordinates, values)
     }
 
-    /// The second number, or what its absence says.
+    /// The second number, or the value that its absence stands for.
     fn second(&self) -> f64 {
         if self.coordinates[2] == 2 { self.values[2] } else { -1.0 }
     }
 
-    /// In a box of the two numbers, unless the category is the third.
+    /// Whether the two numbers lie in a box; for the third category, whether they do not.
     fn class(&self) -> bool {
         let third = self.coordinates.last() == Some(&5);
         third != (self.values[1].abs() < 0.6 && self.second() > -0.4)
@@ -113,8 +113,8 @@ pub fn changed(state: &State, name: &str, at: usize, value: f64) -> State {
     broken
 }
 
-/// Whether a model that has learned comes back from its state to the bit, whether both then learn the same, predicting
-/// in between or not, and whether the state is refused by one of the `other` task, or with fewer names.
+/// Check that a trained model is restored bit for bit from its state, that both then learn the same, with or without
+/// predictions in between, and that the state is rejected by the `other` learner, of another task, or with fewer names.
 pub fn assert_resumed<L: Learner + Clone>(model: &mut L, new: &L, other: &L, task: Task) {
     let mut back = new.clone();
     back.restore(&model.state(), 4, 6).unwrap();

@@ -1,12 +1,12 @@
-//! A linear model on the values as they are, by stochastic gradients of one constant step: it keeps moving.
+//! A linear model on the values themselves, by stochastic gradient descent with a constant step: it keeps moving.
 //!
-//! The steps of the other linear models die down as they learn, for what they learn is to stay. Here each event
-//! counts as much as the first, so that the model follows whatever changes, and is never quite at rest.
-//! Values are not divided by the event's norm: one of many large values moves the model further.
+//! The steps of the other linear models decay as they learn, so that what they have learned stays. Here each event has
+//! as much effect as the first, so that the model follows any change, and never quite settles. Values are not divided
+//! by the event's norm: an event with many large values moves the model further.
 //!
-//! The step is held below 2 / |phi|² for classes, where the logistic loss of one of several is steepest, and
-//! below 1 / (2 |phi|²) for a regression, where an event goes half of the way to its target: beyond that the
-//! model would follow noise, and at 2 / |phi|² diverge.
+//! The step is kept below 2 / |phi|² for classes, given by the steepest point of the logistic loss of one of several,
+//! and below 1 / (2 |phi|²) for a regression, where an event moves the prediction half of the way to its target: beyond
+//! that the model would follow noise, and at 2 / |phi|² diverge.
 
 use crate::block::{Event, Gone};
 use crate::change::Change;
@@ -16,21 +16,21 @@ use crate::learners::linear::{Step, Update};
 use crate::loss::Loss;
 use crate::state::{Refused, ensure};
 
-/// The value of the feature that says an attribute is there: less than 1, for where values are missing at random,
-/// or none is, it only adds to the noise. At 0, 0.5 and 1 the error was 22.9, 8.7 and 8.1 % on a stream of low rank
-/// whose missingness depends on the values, and 7.0, 7.4 and 8.1 % on a hyperplane that turns, complete.
+/// Value of the feature that marks an attribute as present: less than 1, because where values are missing at random, or
+/// none is, it only adds noise. At 0, 0.5 and 1 the error was 22.9, 8.7 and 8.1 % on a stream of low rank whose
+/// missingness depends on the values, and 7.0, 7.4 and 8.1 % on a rotating hyperplane without missing values.
 const PRESENCE: f64 = 0.5;
 
-/// How it learns; the same for its whole life.
+/// The settings of a learner, fixed for its whole life.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Squared loss on targets, else the logistic loss on classes.
+    /// Squared loss on targets, otherwise logistic loss on classes.
     pub regression: bool,
     /// The step, above 0.
     pub eta: f64,
-    /// Events after which what was learned counts half, 1 or more; 0 for never.
+    /// Events after which what was learned has half its weight, 1 or more; 0 for never.
     pub half_life: f64,
-    /// log2 of the most weights, those of all classes together: 8 to 30.
+    /// log2 of the maximum number of weights, those of all classes together: 8 to 30.
     pub table_bits: u32,
 }
 
@@ -38,15 +38,15 @@ pub struct Settings {
 pub type Sgd = Expanded<PlainFeatures>;
 
 impl Sgd {
-    /// A learner that knows nothing.
+    /// An empty learner.
     ///
     /// # Errors
     ///
-    /// If `eta` or `table_bits` is out of its range.
+    /// If `eta` or `table_bits` is out of range.
     pub fn new(settings: Settings) -> Result<Self, Refused> {
         let Settings { regression, eta, half_life, table_bits } = settings;
         ensure(eta > 0.0 && eta.is_finite(), &format!("eta must be above 0, not {eta}"))?;
-        // Half the slope of the squared loss is the error.
+        // The error is half the slope of the squared loss.
         let (loss, eta, steepness) =
             if regression { (Loss::Squared, eta / 2.0, 4.0) } else { (Loss::Logistic, eta, 0.5) };
         let step =
@@ -55,7 +55,7 @@ impl Sgd {
     }
 }
 
-/// The values as they are; coordinate k is at 2 k, and the presence of attribute a at 2 a + 1.
+/// The values themselves; coordinate k has index 2 k, and the presence of attribute a has index 2 a + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainFeatures;
 
@@ -77,7 +77,7 @@ impl Expansion for PlainFeatures {
         attributes.max(coordinates).saturating_mul(2)
     }
 
-    /// A shift goes to the presence of the attribute: exact.
+    /// A shift is carried to the presence of the attribute: exact.
     fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
         move |place, into| {
             let (index, is_presence) = (place / 2, place % 2 == 1);
@@ -198,7 +198,7 @@ mod tests {
         let mut learner = Sgd::new(settings).unwrap();
         take(&mut learner, &[1.5], Lesson::of(1.0));
         let before = take(&mut learner, &[1.5], Lesson::NONE);
-        // What is learned of another value here weighs next to nothing.
+        // What is learned here with another value has almost no weight.
         (0..10).for_each(|_| {
             take(&mut learner, &[], Lesson { weight: 1e-12, ..Lesson::of(1.0) });
         });

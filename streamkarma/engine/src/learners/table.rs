@@ -3,20 +3,20 @@
 use super::latest::Latest;
 use super::row::Row;
 
-/// Most columns: of more coordinates, those that most events have.
+/// Maximum number of columns: of more coordinates, those that occur in the most events.
 const MOST: usize = 512;
 
-/// The values of the events that are kept.
+/// The values of the kept events.
 pub struct Table {
-    /// By column.
+    /// The coordinate of each column.
     pub coordinates: Vec<u32>,
-    /// One column after another; NaN for what is missing.
+    /// One column after another; NaN for missing values.
     values: Vec<f64>,
     events: usize,
 }
 
 impl Table {
-    /// That of the coordinates that so many events have.
+    /// A table of the coordinates that at least `rarest` events have.
     pub fn new(latest: &Latest<f64>, row: &mut Row<f64>, rarest: usize) -> Self {
         let mut counts = vec![0; row.coordinates()];
         for event in &latest.events {
@@ -38,7 +38,7 @@ impl Table {
         Self { coordinates: wanted, values, events }
     }
 
-    /// How many events there are.
+    /// Number of events.
     pub fn events(&self) -> usize {
         self.events
     }

@@ -1,16 +1,17 @@
-//! Of events that count little, some are kept, which count more.
+//! Of events with little weight only some are kept, with more weight.
 //!
-//! A learner that keeps the latest events would have no room for more than a few labels where each is shared by many
-//! events. With some events of each label it reaches further back, and its neighbours are not all of one label.
+//! If each label is shared by many events, a learner that keeps the latest events would have room for a few labels
+//! only. With some events of each label it reaches further back, and its neighbours do not all have the same label.
 //!
 //! Which events are kept is decided by the multiples of the golden ratio, which are spread evenly over any stretch of
-//! steps (Weyl's sequence): of each label about as many are kept, where random numbers would leave some out.
+//! steps (Weyl's sequence): about as many events of each label are kept, whereas random numbers would leave out some
+//! labels.
 
-/// The golden ratio's fraction, times 2^64.
+/// Fractional part of the golden ratio, times 2^64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The weight with which the event of a step is kept, if it is: `least` if its own is less, and then only so many of such
-/// events that their weight stays the same on average.
+/// The weight with which the event of a step is kept, if it is kept: `least` if its own weight is smaller, and then
+/// only so many of such events are kept that their weight stays the same on average.
 pub fn kept_weight(weight: f64, least: f64, step: u64) -> Option<f64> {
     let part = (weight / least).min(1.0);
     let place = (step.wrapping_mul(GOLDEN) >> 11) as f64 / (1u64 << 53) as f64;

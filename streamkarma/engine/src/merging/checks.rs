@@ -1,4 +1,4 @@
-//! What tests of merging share.
+//! Helpers shared by tests of merging.
 
 use crate::learner::Learner;
 use crate::state::Array;
@@ -11,7 +11,7 @@ pub fn merged<L: Learner + Clone>(base: &L, parts: &[&L]) -> L {
     all
 }
 
-/// Whether two learners have learned the same, numbers up to `within`, or that part of them.
+/// Assert that two learners have learned the same, with numbers equal up to `within`, absolute or relative.
 pub fn assert_same(one: &impl Learner, other: &impl Learner, within: f64) {
     let (one, other) = (one.state(), other.state());
     assert!(one.0.keys().eq(other.0.keys()));

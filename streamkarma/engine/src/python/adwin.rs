@@ -1,11 +1,11 @@
-//! The detector of changes, as Python sees it.
+//! Python bindings for the change detector.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::adwin;
 
-/// Whether the mean of a sequence of numbers between 0 and 1 has changed.
+/// Detects whether the mean of a sequence of numbers between 0 and 1 has changed.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Adwin {
     inner: adwin::Adwin,
@@ -22,7 +22,7 @@ impl Adwin {
         Ok(Self { inner: adwin::Adwin::new(delta) })
     }
 
-    /// Take in values that came together: how many, their sum and that of their squares.
+    /// Add a batch of values: their number, their sum and that of their squares.
     ///
     /// Returns the means before and after a change, if there is one.
     fn update(&mut self, count: u64, sum: f64, sum_of_squares: f64) -> Option<(f64, f64)> {
@@ -34,7 +34,7 @@ impl Adwin {
         Self { inner: self.inner.clone() }
     }
 
-    /// How many values the window holds, and their mean.
+    /// The number of values in the window, and their mean.
     #[getter]
     fn window(&self) -> (u64, f64) {
         (self.inner.len(), self.inner.mean())

@@ -1,4 +1,4 @@
-//! Which events were asked about.
+//! Events that were predicted before their labels arrived.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -10,14 +10,14 @@ use super::explaining::check_event;
 use super::state::{from_python, to_python};
 use crate::asked;
 
-/// The array of a state.
+/// The name of the state's array.
 const NAME: &str = "asked";
 
-/// Events that were asked about and wait for their label, known by what is in them.
+/// Events that were predicted and await their label, identified by their content.
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Default)]
 pub struct Asked {
-    /// The engine's own.
+    /// The engine's own type.
     pub inner: asked::Asked,
 }
 
@@ -28,7 +28,7 @@ impl Asked {
         Self::default()
     }
 
-    /// Take note of events as they were before encoding, and give them tickets.
+    /// Record events as they were before encoding, and return their tickets.
     fn tickets<'py>(
         &mut self,
         py: Python<'py>,
@@ -47,7 +47,7 @@ impl Asked {
         Ok(tickets.into_pyarray(py))
     }
 
-    /// The ticket of event `t`, as it was before encoding; 0 for one that was not asked about.
+    /// The ticket of event `t`, as it was before encoding; 0 if it was not predicted before its label arrived.
     fn ticket_of(&self, events: Given<'_>, t: usize) -> PyResult<u64> {
         let given = events.events()?;
         let raw = given.raw();
@@ -55,12 +55,12 @@ impl Asked {
         Ok(self.inner.ticket_of(raw.event(t)))
     }
 
-    /// What is known, as arrays by name.
+    /// The state, as arrays by name.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_python(py, self.inner.state())
     }
 
-    /// Take over the state in `arrays`, from which it is removed.
+    /// Restore the state from `arrays`, from which it is removed.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         let own = PyDict::new(arrays.py());
         if let Some(array) = arrays.get_item(NAME)? {

@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PyString};
 use super::names::bytes_of;
 use crate::cells::{self, Column, Kind};
 
-/// Which cells say that there is no value.
+/// The words that stand for a missing value.
 #[pyclass(module = "streamkarma._engine", frozen)]
 pub struct MissingWords(cells::MissingWords);
 
@@ -26,7 +26,7 @@ impl MissingWords {
     }
 }
 
-/// The columns of a table, of which some may be left out.
+/// The columns of a table; some may be left out.
 #[pyclass(module = "streamkarma._engine", frozen)]
 pub struct Columns {
     columns: Vec<Option<Column>>,
@@ -43,7 +43,7 @@ impl Columns {
         Ok(Self { columns, missing })
     }
 
-    /// Rows as objects of JSON, without what is missing.
+    /// Rows as JSON objects, without missing values.
     fn objects<'py>(
         &self,
         py: Python<'py>,
@@ -91,7 +91,7 @@ fn named(kind: &str) -> PyResult<Kind> {
     }
 }
 
-/// A text, in which a sign of its own stands for lone surrogates.
+/// A text with a replacement character for lone surrogates.
 fn unicode(text: &Bound<'_, PyString>) -> PyResult<String> {
     Ok(String::from_utf8_lossy(&bytes_of(text)?).into_owned())
 }

@@ -1,4 +1,4 @@
-//! Merging, as Python sees it.
+//! Python bindings for merging.
 
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -8,29 +8,29 @@ use super::encoder::Encoder;
 use super::learner::Learner;
 use crate::change;
 
-/// How what a model has learned goes over into a merged one.
+/// How what a model has learned is translated to a merged one.
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Clone)]
 pub struct Change {
-    /// The engine's own.
+    /// The engine's own type.
     pub inner: change::Change,
 }
 
 #[pymethods]
 impl Change {
-    /// The index that each attribute has from now on, 2^32 - 1 for none.
+    /// The new index of each attribute, 2^32 - 1 for none.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, &self.inner.attributes)
     }
 
-    /// The index that each coordinate has from now on, 2^32 - 1 for none.
+    /// The new index of each coordinate, 2^32 - 1 for none.
     #[getter]
     fn coordinates<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, &self.inner.coordinates)
     }
 
-    /// By coordinate: values are `shift + stretch` times what they are from now on.
+    /// By coordinate: old values are `shift + stretch` times the new ones.
     #[getter]
     fn stretch<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.inner.stretch)
@@ -42,26 +42,26 @@ impl Change {
         PyArray1::from_slice(py, &self.inner.shift)
     }
 
-    /// The same where a standardised target of the model is `shift + stretch` times what it is from now on.
+    /// The same, where a standardised target of the model is `shift + stretch` times the new one.
     fn with_target(&self, shift: f64, stretch: f64) -> Self {
         Self { inner: change::Change { target: (shift, stretch), ..self.inner.clone() } }
     }
 }
 
-/// Have a learner number its classes anew; ValueError if that cannot be.
+/// Renumber the classes of a learner; ValueError if that is impossible.
 #[pyfunction]
 pub fn relabel(mut learner: PyRefMut<'_, Learner>, places: Vec<usize>) -> PyResult<()> {
     learner.inner_mut()?.relabel(&places).map_err(PyValueError::new_err)
 }
 
-/// Have a learner go over to the names and scales of a merged model; ValueError if that cannot be.
+/// Translate a learner to the names and scales of a merged model; ValueError if that is impossible.
 #[pyfunction]
 pub fn carry(mut learner: PyRefMut<'_, Learner>, change: &Change) -> PyResult<()> {
     learner.inner_mut()?.carry(&change.inner).map_err(PyValueError::new_err)
 }
 
-/// Add to how models, the base first, go over into a merged one what becomes of values that their learners
-/// standardise themselves; ValueError if that cannot be.
+/// Complete the changes of models, the base first, for values that their learners standardise themselves; ValueError if
+/// that is impossible.
 #[pyfunction]
 pub fn complete_changes(
     base: PyRef<'_, Learner>,
@@ -74,15 +74,15 @@ pub fn complete_changes(
     Ok(changes.into_iter().map(|inner| Change { inner }).collect())
 }
 
-/// Have a learner take in what parts have learned since each was as it is; ValueError if that cannot be.
+/// Merge into a learner what parts have learned since each was a copy of it; ValueError if that is impossible.
 #[pyfunction]
 pub fn merge_learners(mut base: PyRefMut<'_, Learner>, parts: Vec<PyRef<'_, Learner>>) -> PyResult<()> {
     let parts = parts.iter().map(|part| part.inner()).collect::<PyResult<Vec<_>>>()?;
     base.inner_mut()?.merge(&parts).map_err(PyValueError::new_err)
 }
 
-/// Have an encoder take in the names and statistics of parts that went on from it, and say how each model, the
-/// base first, goes over into the merged one, whose learners may be hashed; ValueError if that cannot be.
+/// Merge into an encoder the names and statistics of parts that continued from it; ValueError if that is impossible.
+/// Returns how each model, the base first, is translated to the merged one, whose learners may be hashed.
 #[pyfunction]
 pub fn merge_encoders(
     mut base: PyRefMut<'_, Encoder>,

@@ -1,4 +1,4 @@
-//! Intervals and sets, as Python sees them.
+//! Python bindings for prediction intervals and sets.
 
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
@@ -27,7 +27,7 @@ impl PredictionIntervals {
         Ok(Self { inner: conformal::Intervals::new(checked(coverage)?) })
     }
 
-    /// The lower and the upper ends of intervals, each from before its target was learned.
+    /// The lower and upper ends of the intervals, each from before its target was learned.
     fn run<'py>(
         &mut self,
         py: Python<'py>,
@@ -51,13 +51,13 @@ impl PredictionIntervals {
         Ok((low.into_pyarray(py), high.into_pyarray(py)))
     }
 
-    /// The memory that they take.
+    /// The memory that they use.
     #[getter]
     fn bytes(&self) -> usize {
         self.inner.bytes()
     }
 
-    /// For `sys.getsizeof`, by which river tells what a model takes.
+    /// For `sys.getsizeof`, by which river measures a model's memory.
     fn __sizeof__(&self) -> usize {
         size_of::<Self>() + self.inner.bytes()
     }
@@ -67,13 +67,13 @@ impl PredictionIntervals {
         to_python(py, self.inner.state())
     }
 
-    /// Take in what parts have learned since each was as this one; ValueError if one has another coverage.
+    /// Merge what parts have learned since each was a copy of this one; ValueError if one has another coverage.
     fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
         let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
         self.inner.merge(&parts).map_err(PyValueError::new_err)
     }
 
-    /// Take over a state.
+    /// Restore a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
     }
@@ -94,8 +94,8 @@ impl PredictionSets {
 
     /// Which classes are in the sets of events, shape (T, `classes`), each from before its label was learned.
     ///
-    /// Of each event its scores, how many classes were known, and the index of its label, negative for none.
-    #[allow(clippy::too_many_arguments)] // As many as Python gives.
+    /// Each event has its scores, the number of classes known by then, and the index of its label, negative for none.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes.
     fn run<'py>(
         &mut self,
         py: Python<'py>,
@@ -122,13 +122,13 @@ impl PredictionSets {
         members.into_pyarray(py).reshape([count, classes])
     }
 
-    /// The memory that they take.
+    /// The memory that they use.
     #[getter]
     fn bytes(&self) -> usize {
         self.inner.bytes()
     }
 
-    /// For `sys.getsizeof`, by which river tells what a model takes.
+    /// For `sys.getsizeof`, by which river measures a model's memory.
     fn __sizeof__(&self) -> usize {
         size_of::<Self>() + self.inner.bytes()
     }
@@ -138,13 +138,13 @@ impl PredictionSets {
         to_python(py, self.inner.state())
     }
 
-    /// Take in what parts have learned since each was as this one; ValueError if one has another coverage.
+    /// Merge what parts have learned since each was a copy of this one; ValueError if one has another coverage.
     fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
         let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
         self.inner.merge(&parts).map_err(PyValueError::new_err)
     }
 
-    /// Take over a state.
+    /// Restore a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
     }

@@ -1,4 +1,4 @@
-//! A Python dict as an event.
+//! Reads a Python dict as an event.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::encoder::Encoder;
 use crate::json::EXACT;
 use crate::lines::{MAX_DEPTH, MAX_NAMES};
 
-/// Read a mapping; what is nested in it is flattened. RecordError if it is no event.
+/// Read a mapping, flattening nested values. RecordError if it is not an event.
 pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = record.py();
     let made;
@@ -35,7 +35,7 @@ pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'
     Ok(())
 }
 
-/// A value under a name.
+/// Observe a value under a name.
 fn observe(
     encoder: &mut Encoder,
     foreigners: &mut Foreigners,
@@ -76,7 +76,7 @@ fn observe(
     Ok(())
 }
 
-/// A number that may be an integer of which a float has not all digits.
+/// A number that may be an integer with more digits than a float can hold.
 fn observe_large(encoder: &mut Encoder, key: &Key, value: &Bound<'_, PyAny>, number: f64) -> PyResult<()> {
     if value.is_instance_of::<PyFloat>() || !encoder.wants_digits(key.name()) {
         encoder.number(key.name(), number);
@@ -87,8 +87,8 @@ fn observe_large(encoder: &mut Encoder, key: &Key, value: &Bound<'_, PyAny>, num
     Ok(())
 }
 
-/// A number of a type that gives itself as a float, without a warning and without running code of anyone's;
-/// None for anything else.
+/// A number of a type that converts to a float without warnings and without running foreign code; None for anything
+/// else.
 fn plain(value: &Bound<'_, PyAny>) -> Option<f64> {
     if let Ok(float) = value.cast_exact::<PyFloat>() {
         return Some(float.value());
@@ -112,13 +112,13 @@ fn is_numpys(value: &Bound<'_, PyAny>) -> bool {
     types.is_ok_and(|types| types.iter().any(|each| value.get_type().is(each)))
 }
 
-/// Any other value, of which Python knows whether it is a number or a time, and says what it is if not.
+/// Convert any other value: Python code finds out whether it is a number or a time, and raises an error if not.
 fn as_plain<'py>(name: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static AS_PLAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     AS_PLAIN.import(value.py(), "streamkarma.events.values", "as_plain")?.call1((name, value))
 }
 
-/// RecordError with that message.
+/// RecordError with this message.
 pub fn refused(py: Python, message: &str) -> PyErr {
     static RECORD_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     match RECORD_ERROR.import(py, "streamkarma.errors", "RecordError") {
@@ -138,7 +138,7 @@ fn is_collection(value: &Bound<'_, PyAny>) -> bool {
         || value.is_instance_of::<PyFrozenSet>()
 }
 
-/// Values in the order in which they stand, under names joined with dots.
+/// Values in their original order, under names joined by dots.
 #[derive(Default)]
 struct Flat<'py> {
     values: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
@@ -176,7 +176,7 @@ impl<'py> Flat<'py> {
         Ok(())
     }
 
-    /// RecordError for a name that was there.
+    /// RecordError if the name has occurred before.
     fn enter(&mut self, text: Option<&[u8]>, name: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = name.py();
         if text.is_some_and(|text| !self.names.insert(text.to_vec())) {
@@ -213,14 +213,15 @@ impl<'py> Flat<'py> {
                     as_plain(prefix, value)?;
                 }
                 index.clear();
-                // Writing to a string does not fail.
+                // Writing to a string never fails.
                 _ = write!(index, ".{i}");
                 self.add(prefix.add(&index)?, inner, depth)?;
             }
             if !tags.is_empty() {
                 let tags = PyList::new(py, tags)?;
                 if is_set {
-                    // Which of too many count must not depend on the order in which a process happens to have them.
+                    // Which of too many tags are used must not depend on the order in which a process happens to have
+                    // them.
                     tags.sort()?;
                 }
                 self.enter(Some(&bytes_of(prefix)?), prefix)?;

@@ -1,4 +1,4 @@
-//! Encoded events, as Python holds them.
+//! Python bindings for encoded events.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -9,15 +9,15 @@ use crate::block::{Block, Gone};
 use crate::encoded;
 use crate::rate_key::is_key;
 
-/// Events that were encoded, one after another.
+/// Encoded events, one after another.
 #[pyclass(module = "streamkarma._engine", subclass)]
 #[derive(Default)]
 pub struct Encoded {
-    /// As the encoder leaves them.
+    /// The engine's own type.
     pub inner: encoded::Encoded,
 }
 
-/// starts, attributes, coordinates and values of a block, and what was given up.
+/// starts, attributes, coordinates and values of a block, and what was evicted.
 type BlockArrays<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i32>>,
@@ -26,7 +26,7 @@ type BlockArrays<'py> = (
     Vec<GoneBefore>,
 );
 
-/// The same without what was given up, and with the values as they came.
+/// The same without what was evicted, and with the raw values.
 type WholeArrays<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i32>>,
@@ -46,7 +46,7 @@ impl Encoded {
         self.inner.block().len()
     }
 
-    /// How many attributes each event has, the constant apart.
+    /// The number of attributes of each event, without the constant.
     #[getter]
     fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let block = self.inner.block();
@@ -58,7 +58,7 @@ impl Encoded {
         (0..block.len()).map(size).collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// Event `t` by itself, as it is to be learned later.
+    /// Event `t` by itself, to be learned later.
     fn one(&self, t: usize) -> PyResult<Self> {
         if t >= self.inner.block().len() {
             return Err(PyIndexError::new_err(format!("event {t}")));
@@ -66,12 +66,12 @@ impl Encoded {
         Ok(Self { inner: self.inner.one(t) })
     }
 
-    /// Put other events behind these.
+    /// Append other events.
     fn append(&mut self, other: PyRef<'_, Self>) {
         self.inner.append(&other.inner);
     }
 
-    /// The coordinates that were given up for the last event, ascending.
+    /// The coordinates that were evicted for the last event, ascending.
     #[getter]
     fn last_gone(&self) -> Vec<u32> {
         let starts = &self.inner.starts;
@@ -79,19 +79,18 @@ impl Encoded {
         self.inner.gone.last().filter(is_last).map_or_else(Vec::new, |gone| gone.coordinates.clone())
     }
 
-    /// Drop the items of some coordinates, which ascend, from an event by itself.
+    /// Drop the items of some coordinates, given in ascending order, from a single event.
     fn forget(&mut self, coordinates: Vec<u32>) {
         self.inner.forget(&coordinates);
     }
 
-    /// All there is, keys of categories included: where events begin, attributes, coordinates, values, and the
-    /// values as they came.
+    /// All arrays, keys of categories included: starts of events, attributes, coordinates, values, and raw values.
     fn arrays<'py>(&self, py: Python<'py>) -> WholeArrays<'py> {
         let (starts, attributes, coordinates, values, _) = arrays_of(py, &self.inner.block());
         (starts, attributes, coordinates, values, self.inner.raw.clone().into_pyarray(py))
     }
 
-    /// Events from such arrays, of an encoder with so many attributes and coordinates; ValueError if they are none.
+    /// Events from such arrays, of an encoder with so many attributes and coordinates; ValueError if they are invalid.
     #[staticmethod]
     fn of_arrays(
         starts: PyReadonlyArray1<i64>,
@@ -116,7 +115,7 @@ impl Encoded {
             && starts.last() == Some(&(items as i64))
             && starts.is_sorted()
             && starts.windows(2).all(|ends| attributes[ends[0] as usize..ends[1] as usize].is_sorted())
-            // What labels say of a category, of which there is but a key, did not come.
+            // Target statistics of a category, for which there is only a key, have no raw value.
             && values.iter().zip(&raw).all(|(value, raw)| value.is_finite() && (raw.is_finite() || is_key(*value)));
         if !fits {
             return Err(PyValueError::new_err("the arrays of the events do not fit"));
@@ -127,13 +126,13 @@ impl Encoded {
         })
     }
 
-    /// As a block of arrays, without what labels say of categories.
+    /// As a block of arrays, without target statistics.
     #[getter]
     fn block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
         arrays_of(py, &self.inner.without_keys().block())
     }
 
-    /// The same with the values as they came.
+    /// The same with the raw values.
     #[getter]
     fn raw_block<'py>(&self, py: Python<'py>) -> BlockArrays<'py> {
         arrays_of(py, &self.inner.without_keys().raw_block())
@@ -156,13 +155,13 @@ fn arrays_of<'py>(py: Python<'py>, block: &Block) -> BlockArrays<'py> {
 /// Events for a learner: encoded ones, or the arrays of a block.
 #[derive(FromPyObject)]
 pub enum Given<'py> {
-    /// As they were encoded.
+    /// Events as they were encoded.
     Encoded(PyRef<'py, Encoded>),
-    /// The arrays.
+    /// The arrays of a block.
     Arrays(Arrays<'py>),
 }
 
-/// The same, to be walked through.
+/// The same, to be iterated over.
 pub enum Events<'a> {
     /// In the encoder's own arrays.
     Encoded(&'a encoded::Encoded),
@@ -181,7 +180,7 @@ impl Given<'_> {
 }
 
 impl Events<'_> {
-    /// What a learner sees.
+    /// The block that a learner sees.
     pub fn block(&self) -> Block<'_> {
         match self {
             Self::Encoded(encoded) => encoded.block(),
@@ -189,7 +188,7 @@ impl Events<'_> {
         }
     }
 
-    /// The values as they came.
+    /// The raw values.
     pub fn raw(&self) -> Block<'_> {
         match self {
             Self::Encoded(encoded) => encoded.raw_block(),

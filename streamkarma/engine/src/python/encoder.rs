@@ -1,4 +1,4 @@
-//! The encoder, as Python sees it.
+//! Python bindings for the encoder.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +22,19 @@ use crate::encoder::{self, Following, WIDTH};
 use crate::learner::{Lesson, Unit};
 use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY};
 
-/// The arrays of a survey.
+/// The names of a survey's arrays.
 const SURVEY: [&str; 2] = ["survey_numbers", "survey_known"];
 
-/// Names and values of events in, what the learners see out.
+/// Encodes names and values of events for the learners.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Encoder {
-    /// The engine's own.
+    /// The engine's own type.
     pub inner: encoder::Encoder,
-    /// Names that are no texts.
+    /// Names that are not texts.
     pub foreigners: Foreigners,
-    /// An event that comes alone; its room is used again.
+    /// The event that was passed alone last; its memory is reused.
     event: encoded::Encoded,
-    /// The ticket it had.
+    /// Its ticket.
     ticket: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Encoder {
 impl Encoder {
     #[new]
     #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, rules=None, rates=0, all_bytes=MOST_NAME_BYTES))]
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn new(
         py: Python,
         max_attributes: usize,
@@ -65,12 +65,12 @@ impl Encoder {
         Ok(Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default(), ticket: 0 })
     }
 
-    /// Encode records, all of them or, if one is no event, none: RecordError then.
+    /// Encode records: all of them or, if one is not an event, none, with a RecordError.
     ///
-    /// If they are `asked` about, those that are not learned may come again to be learned; if they are `whole`,
-    /// what their entities said before is in them already.
+    /// With `asked`, those that are not learned may come again to be learned; with `whole`, they already contain the
+    /// earlier values of their entities.
     #[pyo3(signature = (records, learned, into, asked=false, whole=false, labels=None))]
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn read_dicts<'py>(
         &mut self,
         py: Python<'py>,
@@ -96,65 +96,64 @@ impl Encoder {
         Ok(())
     }
 
-    /// Remember what entities say, and carry it into their next events.
+    /// Remember what events of entities contain, and carry it into their next events.
     fn follow(&mut self, given: GivenFollowing) -> PyResult<()> {
         let longest_name = self.inner.vocabulary().bounds().name_bytes;
         self.inner.set_following(Some(following_of(given, longest_name)?));
         Ok(())
     }
 
-    /// Let the name of the entity be an attribute as well, or not.
+    /// Set whether the name of the entity is an attribute as well.
     fn show_entity(&mut self, is_attribute: bool) {
         if let Some(following) = self.inner.following_mut() {
             following.rules.is_attribute = is_attribute;
         }
     }
 
-    /// For `sys.getsizeof`, by which river tells what a model takes; what names and their statistics take comes
-    /// on top.
+    /// For `sys.getsizeof`, by which river measures a model's memory; names and their statistics are not included.
     fn __sizeof__(&self) -> usize {
         let entities = self.inner.following().map_or(0, |following| following.entities.bytes());
         size_of::<Self>() + entities
     }
 
-    /// Whose the event is that was checked last; None if that is not known, or none are followed.
+    /// The entity of the event that was checked last; None if it is unknown, or none are followed.
     #[getter]
     fn entity<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
         let name = self.inner.following().and_then(Following::entity);
         name.map(|name| text_of(py, name)).transpose()
     }
 
-    /// How many entities are remembered, the bytes they take, and how many left; None if none are followed.
+    /// The number of remembered entities, their bytes, and the number of evicted ones; None if none are followed.
     #[getter]
     fn entity_counts(&self) -> Option<(usize, usize, u64)> {
         let entities = &self.inner.following()?.entities;
         Some((entities.len(), entities.bytes(), entities.evicted))
     }
 
-    /// What was carried into the event that was read last, by name.
+    /// The values carried into the event that was read last, by name.
     fn carried<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         following::dict_of(py, self.inner.carried())
     }
 
-    /// What entities said, as arrays by name; none if none are followed.
+    /// What is remembered of entities, as arrays by name; none if none are followed.
     fn entities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         following::arrays_of(py, self.inner.following())
     }
 
-    /// Take over such arrays, which are removed; ValueError if they contradict each other.
+    /// Restore such arrays, which are removed; ValueError if they contradict each other.
     fn restore_entities(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         let (attributes, coordinates) = (self.attribute_count(), self.coordinate_count());
         following::restore(self.inner.following_mut(), arrays, attributes, coordinates)
     }
 
-    /// RecordError if a record is no event; it leaves no trace.
+    /// RecordError if a record is not an event; it leaves no trace.
     fn check(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
         dict_reader::read(&mut self.inner, &mut self.foreigners, record)
     }
 
-    /// Encode the rows of a table, all of them or, if a value is infinite, none: RecordError then.
+    /// Encode the rows of a table: all of them or, if a value is infinite, none, with a RecordError.
     #[pyo3(signature = (names, table, learned, into, asked=false, labels=None))]
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn read_table<'py>(
         &mut self,
         names: &Bound<'py, PyList>,
@@ -174,11 +173,11 @@ impl Encoder {
         table_reader::read(inner, foreigners, names, view, &learned, labels, &mut into.inner)
     }
 
-    /// Predict, then learn, one event; its scores. With weight 0 it leaves no trace, but that `asked` and a mixture
-    /// know what was said of it if it has no label. In a regression `unit` is the target, and the centre and the spread of
-    /// the unit of scores.
+    /// Predict, then learn, one event, and return its scores. With weight 0 it leaves no trace, except that `asked` and
+    /// a mixture record the prediction if it has no label. In a regression `unit` is the target, and the centre and the
+    /// spread of the unit of scores.
     #[pyo3(signature = (record, label, weight, learner, asked, given, unit=None))]
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn step(
         &mut self,
         record: &Bound<'_, PyAny>,
@@ -212,7 +211,7 @@ impl Encoder {
         learner.step(self.event.block().event(0), lesson)
     }
 
-    /// Remember a label that came late, of some event of an entity.
+    /// Remember a label that arrived late, for some event of an entity.
     fn add_late_label(&mut self, entity: &str, label: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Some(label) = past_label(label)?
             && let Some(following) = self.inner.following_mut()
@@ -222,25 +221,25 @@ impl Encoder {
         Ok(())
     }
 
-    /// The ticket of the event that came alone last; 0 for none.
+    /// The ticket of the event that was passed alone last; 0 for none.
     #[getter]
     fn ticket(&self) -> u64 {
         self.ticket
     }
 
-    /// Indices of attributes, the constant's and free ones included.
+    /// Number of attribute indices, including the constant's and free ones.
     #[getter]
     fn attribute_count(&self) -> usize {
         self.inner.vocabulary().attribute_count()
     }
 
-    /// Indices of coordinates, the constant's and free ones included.
+    /// Number of coordinate indices, including the constant's and free ones.
     #[getter]
     fn coordinate_count(&self) -> usize {
         self.inner.vocabulary().coordinate_count()
     }
 
-    /// How many coordinates the rates of an attribute have.
+    /// Number of coordinates of the rates of an attribute.
     #[getter]
     fn rates(&self) -> usize {
         self.inner.rates()
@@ -251,14 +250,14 @@ impl Encoder {
         self.inner.set_rates(rates);
     }
 
-    /// How many attributes and coordinates there are, the constant apart, free indices apart.
+    /// Number of attributes and coordinates, without the constant and free indices.
     #[getter]
     fn sizes(&self) -> (usize, usize) {
         let used = self.inner.vocabulary().used();
         (used.attributes - 1, used.coordinates - 1)
     }
 
-    /// Whether names and statistics stay as they are, whatever is learned.
+    /// Whether names and statistics do not change, whatever is learned.
     #[getter]
     fn frozen(&self) -> bool {
         self.inner.is_frozen()
@@ -269,22 +268,22 @@ impl Encoder {
         self.inner.set_frozen(frozen);
     }
 
-    /// Only look at the events that are learned from here on, until `end_survey`.
+    /// Only collect statistics of the events that are learned from now on, until `end_survey`.
     fn begin_survey(&mut self) {
         self.inner.begin_survey();
     }
 
-    /// Make of a survey what is known from then on.
+    /// Derive from the survey what is used from then on.
     fn end_survey(&mut self) {
         self.inner.end_survey();
     }
 
-    /// What a survey has found so far of numbers, as arrays by name; none if there is none.
+    /// Statistics of numbers collected by a survey so far, as arrays by name; none if there is none.
     fn survey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         to_python(py, self.inner.survey_state())
     }
 
-    /// Take such arrays out of `arrays`, if they are there, and go on with the survey.
+    /// Take such arrays out of `arrays`, if they are there, and continue the survey.
     fn restore_survey(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         match taken(arrays, &SURVEY)? {
             Some(state) => self.inner.restore_survey(&state).map_err(PyValueError::new_err),
@@ -292,13 +291,13 @@ impl Encoder {
         }
     }
 
-    /// How many coordinates were given up so far.
+    /// Number of coordinates evicted so far.
     #[getter]
     fn evicted(&self) -> u64 {
         self.inner.evicted()
     }
 
-    /// The names of the attributes, the constant apart, in the order of their indices.
+    /// The names of the attributes, without the constant, in the order of their indices.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         Ok(self.attribute_names(py)?.into_values().collect())
@@ -310,7 +309,7 @@ impl Encoder {
         self.names_of(py, (1..self.inner.vocabulary().attribute_count() as u32).collect())
     }
 
-    /// The names of those of some attributes that have one.
+    /// The names of those of the given attributes that have one.
     fn names_of<'py>(
         &self,
         py: Python<'py>,
@@ -323,7 +322,7 @@ impl Encoder {
         indices.map(|index| Ok((index, self.foreigners.object(py, vocabulary.name(index))?))).collect()
     }
 
-    /// The attribute that each coordinate belongs to; -1 of one that is free.
+    /// The attribute that each coordinate belongs to; -1 for a free one.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
         let vocabulary = self.inner.vocabulary();
@@ -331,13 +330,13 @@ impl Encoder {
         owners.collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// Values ignored so far.
+    /// Number of values ignored so far.
     #[getter]
     fn ignored(&self) -> u64 {
         self.inner.vocabulary().ignored
     }
 
-    /// Count a value that was left out elsewhere, for being too long.
+    /// Count a value that was left out elsewhere because it is too long.
     fn ignore(&mut self, name: &Bound<'_, PyAny>, category: Option<&Bound<'_, PyString>>) -> PyResult<()> {
         self.foreigners.begin();
         let key = self.foreigners.key(name)?;
@@ -346,7 +345,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Lines on attributes of which a value was ignored for the first time, each given out once.
+    /// Messages about attributes of which a value was ignored for the first time, each returned once.
     fn news(&mut self) -> Vec<String> {
         self.inner.vocabulary_mut().news()
     }
@@ -362,7 +361,7 @@ impl Encoder {
         Ok((self.foreigners.object(py, name)?, category))
     }
 
-    /// `describe` of every coordinate but the constant's, in order; None of one that is free.
+    /// `describe` of every coordinate but the constant's, in order; None for a free one.
     fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Entry<'py>>>> {
         self.all_entries(py)
     }
@@ -378,14 +377,14 @@ impl Encoder {
         rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.attribute_count(), Tally::WIDTH])
     }
 
-    /// Which categories came once, shape (n, 2).
+    /// The categories that occurred once, shape (n, 2).
     fn once<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let rows: Vec<i64> = self.inner.once().rows().flatten().map(i64::from).collect();
         let count = rows.len() / 2;
         rows.into_pyarray(py).reshape([count, 2])
     }
 
-    /// Coordinates and the different values that came at them, and how often, shape (n, 3).
+    /// Coordinates, the different values that occurred there, and how often, shape (n, 3).
     fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let levels = self.inner.levels();
         let rows: Vec<f64> =
@@ -394,7 +393,7 @@ impl Encoder {
         rows.into_pyarray(py).reshape([count, 3])
     }
 
-    /// What the attributes are, the constant apart, in the order of their indices.
+    /// The kinds of the attributes, without the constant, in the order of their indices.
     fn kinds(&self) -> Vec<&'static str> {
         let vocabulary = self.inner.vocabulary();
         let attributes = (1..vocabulary.attribute_count()).map(|attribute| attribute as u32);
@@ -402,8 +401,8 @@ impl Encoder {
         used.map(|attribute| self.inner.kind(attribute)).collect()
     }
 
-    /// Of each coordinate its attribute, -1 if it is free, when it was there last, how often, and how often its
-    /// place was given up before: shape (coordinates, 4).
+    /// For each coordinate its attribute, -1 if it is free, when it was present last, how often, and how often its
+    /// index was freed before: shape (coordinates, 4).
     fn uses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         self.rows_of_uses().into_pyarray(py).reshape([self.coordinate_count(), 4])
     }
@@ -416,9 +415,9 @@ impl Encoder {
         Ok(self.inner.scale_of(coordinate).mean_and_deviation())
     }
 
-    /// Take over `entries`, what was ignored, `moments`, `levels`, `tallies`, `once`, `uses` and how many were
+    /// Restore `entries`, the number `ignored`, `moments`, `levels`, `tallies`, `once`, `uses` and the number
     /// `evicted`; ValueError if they contradict each other.
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn restore(
         &mut self,
         py: Python,
@@ -444,7 +443,7 @@ impl Encoder {
         self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)
     }
 
-    /// For pickles: how to make one, and its state, in which names may be anything.
+    /// For pickles: how to construct an encoder, and its state, in which names may be anything.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let (py, this) = (slf.py(), slf.borrow());
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = this.inner.vocabulary().bounds();

@@ -1,4 +1,4 @@
-//! What goes into an encoder from Python's side, and what comes back out of a file or a copied estimator.
+//! The state of an encoder in Python's form, and its restoration from a file or a copied estimator.
 
 use std::collections::HashMap;
 
@@ -19,20 +19,20 @@ use crate::vocabulary::{NOBODY, Vocabulary};
 /// A name and a category.
 pub type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
 
-/// What makes an encoder, the arguments, and the state.
+/// The constructor of an encoder, its arguments, and the state.
 pub type Reduced<'py> = (
     Bound<'py, PyAny>,
     (usize, usize, usize, bool, f64, GivenRules, usize, usize),
     (Vec<Option<Entry<'py>>>, u64, Statistics<'py>, u64, Option<(GivenFollowing, Bound<'py, PyDict>)>),
 );
 
-/// Moments and levels; tallies, what came once, and uses.
+/// Moments and levels; tallies, categories that occurred once, and uses.
 pub type Statistics<'py> = (
     (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>),
     (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
 );
 
-/// The state, as it comes back.
+/// The state, as it is passed back.
 pub type Pickled<'py> = (
     Vec<Option<Entry<'py>>>,
     u64,
@@ -47,10 +47,10 @@ pub type Numbers<'py> = PyReadonlyArray2<'py, f64>;
 /// Rows of counts.
 pub type Counts<'py> = PyReadonlyArray2<'py, i64>;
 
-/// Words for nothing, sentinels by attribute, whether to find more of these, and kinds by attribute.
+/// Words for missing values, sentinels by attribute, whether to find more of these, and kinds by attribute.
 pub type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool, HashMap<String, String>);
 
-/// As the engine has them; ValueError for a kind that there is not.
+/// The engine's form; ValueError for an unknown kind.
 pub fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<Rules> {
     let words = words.into_iter().map(String::into_bytes).collect();
     let sentinels = sentinels.into_iter().map(|(name, values)| (name.into_bytes(), values)).collect();
@@ -62,7 +62,7 @@ pub fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<Rules>
     Ok(Rules { words, sentinels, finds, kinds })
 }
 
-/// As Python has them.
+/// Python's form.
 pub fn given_rules(rules: &Rules) -> GivenRules {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let words = rules.words.iter().map(|word| text(word)).collect();
@@ -72,10 +72,10 @@ pub fn given_rules(rules: &Rules) -> GivenRules {
 }
 
 impl Encoder {
-    /// Name and category of every coordinate but the constant's, in order; None of one that is free.
+    /// Name and category of every coordinate but the constant's, in order; None for a free one.
     pub fn all_entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Entry<'py>>>> {
         let vocabulary = self.inner.vocabulary();
-        // One and the same object, however many categories an attribute has.
+        // The same object for all categories of an attribute.
         let names = (0..vocabulary.attribute_count())
             .map(|attribute| self.foreigners.object(py, vocabulary.name(attribute as u32)))
             .collect::<PyResult<Vec<_>>>()?;
@@ -91,8 +91,8 @@ impl Encoder {
         (1..vocabulary.coordinate_count()).map(entry).collect()
     }
 
-    /// Of each coordinate its attribute, -1 if it is free, when it was there last, how often, and how often its
-    /// place was given up before.
+    /// For each coordinate its attribute, -1 if it is free, when it was present last, how often, and how often its
+    /// index was freed before.
     pub fn rows_of_uses(&self) -> Vec<i64> {
         let vocabulary = self.inner.vocabulary();
         let owner = |k| i64::from(vocabulary.owner(k) as i32);
@@ -102,7 +102,7 @@ impl Encoder {
     }
 
     #[allow(clippy::too_many_arguments)] // As many as `restore` has.
-    /// Take over a state; ValueError if its parts contradict each other.
+    /// Restore a state; ValueError if its parts contradict each other.
     pub fn take_over(
         &mut self,
         py: Python,
@@ -153,14 +153,14 @@ impl Encoder {
     }
 }
 
-/// A count out of a file.
+/// A count from a file.
 pub fn counted(count: &Bound<'_, PyAny>, why: &'static str) -> PyResult<u64> {
     let count = count.cast_exact::<PyInt>().map_err(|_| PyValueError::new_err(why))?;
     count.extract().ok().and_then(count_of).ok_or_else(|| PyValueError::new_err(why))
 }
 
-/// From the rows of `uses`, so many: the attribute of each coordinate but the constant, None of a free one, and
-/// the uses of all; None if they are no such rows.
+/// The attribute of each coordinate but the constant, None for a free one, and the uses of all, from `count` rows of
+/// `uses`; None if they are not such rows.
 fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> {
     if rows.shape() != [count, 4] {
         return None;
@@ -175,14 +175,14 @@ fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> 
     (owners.remove(0) == Some(0)).then_some((owners, uses))
 }
 
-/// From a row of counts; None if it is no such row.
+/// The tally in a row of counts; None if it is not such a row.
 fn tally_of(row: &[i64]) -> Option<Tally> {
     let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
     let counts: Vec<u64> = row.into_iter().map(count_of).collect::<Option<_>>()?;
     counts.try_into().ok().map(Tally::from_row)
 }
 
-/// From rows of places and fingerprints.
+/// From rows of positions and fingerprints.
 fn once_of(rows: &Counts) -> Result<Once, Refused> {
     let pair = |row: Vec<i64>| {
         <[u32; 2]>::try_from(row.into_iter().filter_map(|n| u32::try_from(n).ok()).collect::<Vec<_>>()).ok()
@@ -192,7 +192,7 @@ fn once_of(rows: &Counts) -> Result<Once, Refused> {
     Once::from_rows(&rows.ok_or("categories that came once are not counted")?)
 }
 
-/// What names can be that were saved.
+/// Whether a saved name has an allowed type.
 pub fn is_name(name: &Bound<'_, PyAny>) -> bool {
     name.is_none()
         || name.is_instance_of::<PyString>()

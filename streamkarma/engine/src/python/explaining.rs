@@ -9,7 +9,7 @@ use super::learner::Learner;
 use crate::explaining;
 use crate::learner::Unit;
 
-/// Attributes, shape (A,); their parts, shape (A, C); scores, constants and calibrations, shape (C,).
+/// Attributes, shape (A,); their contributions, shape (A, C); scores, constants and calibrations, shape (C,).
 type Explained<'py> = (
     Vec<u32>,
     Bound<'py, PyArray2<f64>>,
@@ -18,8 +18,9 @@ type Explained<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predict event `t` and explain its scores; a mixture needs those of models from elsewhere, and the ticket of an event
-/// that was asked about, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1 but in a regression.
+/// Predict event `t` and explain its scores. A mixture needs the scores of external models, and the ticket of an event
+/// that was predicted before its label arrived, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1
+/// except in a regression.
 #[pyfunction]
 pub fn explain<'py>(
     py: Python<'py>,
@@ -50,7 +51,7 @@ pub fn explain<'py>(
     Ok((attributes, parts, row(scores), row(constants), row(calibration)))
 }
 
-/// Mean and variance of every coordinate given event `t`, shape (K, 2); None if the learner knows nothing of that.
+/// Mean and variance of every coordinate given event `t`, shape (K, 2); None if the learner does not model them.
 #[pyfunction]
 pub fn conditional<'py>(
     py: Python<'py>,
@@ -67,7 +68,7 @@ pub fn conditional<'py>(
     numbers.into_pyarray(py).reshape(shape).map(Some)
 }
 
-/// A ValueError if there is no event `t`.
+/// ValueError if there is no event `t`.
 pub fn check_event(t: usize, events: usize) -> PyResult<()> {
     if t < events {
         Ok(())

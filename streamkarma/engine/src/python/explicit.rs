@@ -10,7 +10,7 @@ use crate::learners::linear::{self, Update};
 use crate::learners::products::Products;
 use crate::loss::Loss;
 
-/// How a linear model steps: what has the attributes of [`linear::Step`], update and loss by number.
+/// How a linear model steps: the attributes of [`linear::Step`], with update and loss by number.
 #[derive(FromPyObject)]
 pub struct Step {
     update: usize,

@@ -1,4 +1,4 @@
-//! Roles and labels out of Python.
+//! Roles and labels from Python.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use pyo3::types::{PyBool, PyInt, PyString};
 use crate::fields::{Classes, Labels, MOST_KEPT, Role, Roles};
 use crate::spelled::name_of;
 
-/// What names that are no attributes are for; from 0 on, which of the values that are handed on.
+/// Roles of names that are not attributes; from 0 on, the index among the values that are handed on.
 const TARGET: i64 = -1;
 const WEIGHT: i64 = -3;
 const IGNORED: i64 = -4;
 
-/// From names and what they are for.
+/// Convert names and their roles.
 pub fn roles_of(names: HashMap<String, i64>) -> PyResult<Roles> {
     let role = |(name, role)| {
         let role = match role {
@@ -29,7 +29,7 @@ pub fn roles_of(names: HashMap<String, i64>) -> PyResult<Roles> {
     Ok(Roles::new(names.into_iter().map(role).collect::<PyResult<_>>()?))
 }
 
-/// From the classes, or from the largest number of a regression.
+/// Convert the classes, or the largest number of a regression.
 pub fn labels_of(labels: &Bound<'_, PyAny>) -> PyResult<Labels> {
     if let Ok(most) = labels.extract::<f64>() {
         return Ok(Labels::Numbers(most));

@@ -1,4 +1,4 @@
-//! Entities, as Python sees them.
+//! Python bindings for entities.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,11 +24,11 @@ const NAMES: [&str; 11] = [
     "entity_label_texts",
 ];
 
-/// The name of the entity, whether it is an attribute, the name of the time, what is carried, whether labels are,
-/// for how long, and how many entities there may be.
+/// The name of the entity, whether it is an attribute, the name of the time, what is carried, whether labels are, for
+/// how long, and the maximum number of entities.
 pub type GivenFollowing = (String, bool, Option<String>, String, bool, f64, usize);
 
-/// As the engine has it; ValueError for a way of carrying that there is not.
+/// The engine's form; ValueError for an unknown way of carrying.
 pub fn following_of(given: GivenFollowing, longest_name: usize) -> PyResult<Following> {
     let (entity, is_attribute, time, carry, labels, longest, most) = given;
     let carry = Carry::named(&carry)
@@ -38,7 +38,7 @@ pub fn following_of(given: GivenFollowing, longest_name: usize) -> PyResult<Foll
     Ok(Following::new(Rules { entity, is_attribute, time, carry, labels, longest, most }, longest_name))
 }
 
-/// As Python has it.
+/// Python's form.
 pub fn given_following(rules: &Rules) -> GivenFollowing {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let Rules { entity, is_attribute, time, carry, labels, longest, most } = rules;
@@ -46,7 +46,7 @@ pub fn given_following(rules: &Rules) -> GivenFollowing {
     (entity, *is_attribute, time, carry, *labels, *longest, *most)
 }
 
-/// A label as it is remembered; None for none, and for a number that is too large.
+/// A label as it is remembered; None if there is none, or for a number that is too large.
 pub fn past_label(label: &Bound<'_, PyAny>) -> PyResult<Option<PastLabel>> {
     if let Ok(text) = label.cast::<PyString>() {
         return Ok(Some(PastLabel::Text(bytes_of(text)?.into())));
@@ -55,7 +55,7 @@ pub fn past_label(label: &Bound<'_, PyAny>) -> PyResult<Option<PastLabel>> {
     Ok(number.map(PastLabel::Number))
 }
 
-/// The same of all events, of which those that were `learned` are remembered, if entities are followed.
+/// The labels of all events; those that were `learned` are remembered, if entities are followed.
 pub fn past_labels(
     following: Option<&Following>,
     labels: Option<Vec<Bound<'_, PyAny>>>,
@@ -70,7 +70,7 @@ pub fn past_labels(
     }
 }
 
-/// What was carried into an event, by name.
+/// The values carried into an event, by name.
 pub fn dict_of<'py>(py: Python<'py>, carried: Vec<Carried>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, category, value) in carried {
@@ -83,12 +83,12 @@ pub fn dict_of<'py>(py: Python<'py>, carried: Vec<Carried>) -> PyResult<Bound<'p
     Ok(dict)
 }
 
-/// What entities said, as arrays by name.
+/// What is remembered of entities, as arrays by name.
 pub fn arrays_of<'py>(py: Python<'py>, following: Option<&Following>) -> PyResult<Bound<'py, PyDict>> {
     to_python(py, following.map(Following::state).unwrap_or_default())
 }
 
-/// Take what entities said out of `arrays`, for a model of so many attributes and coordinates.
+/// Take what is remembered of entities out of `arrays`, for a model of so many attributes and coordinates.
 pub fn restore(
     following: Option<&mut Following>,
     arrays: &Bound<'_, PyDict>,

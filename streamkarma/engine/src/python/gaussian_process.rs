@@ -1,4 +1,4 @@
-//! A Gaussian process that is refitted as the stream goes on.
+//! A Gaussian process that is refitted during the stream.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Any learner, as Python sees it.
+//! Python bindings for any learner.
 
 use numpy::PyUntypedArrayMethods;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray3};
@@ -18,24 +18,24 @@ pub type Run<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 /// A learner: blocks of encoded events in, scores out.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Learner {
-    /// None once it has become a part of another.
+    /// None once it has become part of another.
     inner: Option<Box<dyn learner::Learner>>,
-    /// The last event, if all that was done since is to predict it.
+    /// The last event, if it has only been predicted since.
     predicted: Predicted,
 }
 
 impl Learner {
-    /// Around a learner.
+    /// Wrap a learner.
     pub fn of(inner: impl learner::Learner + 'static) -> Self {
         Self { inner: Some(Box::new(inner)), predicted: Predicted::default() }
     }
 
-    /// The learner itself, to become a part of another; this is then an empty shell.
+    /// Take out the learner itself, to become part of another; an empty shell remains.
     pub fn take(&mut self) -> PyResult<Box<dyn learner::Learner>> {
         self.inner.take().ok_or_else(gone)
     }
 
-    /// Predict, then learn, one event; what was predicted just before is not predicted again.
+    /// Predict, then learn, one event; an event that was predicted just before is not predicted again.
     pub fn step(&mut self, event: Event, lesson: Lesson) -> PyResult<Vec<f64>> {
         let inner = self.inner.as_mut().ok_or_else(gone)?;
         check_label(lesson.label, inner.classes())?;
@@ -55,7 +55,7 @@ impl Learner {
         Ok(scores)
     }
 
-    /// Forget what was given up.
+    /// Forget what was evicted.
     pub fn forget(&mut self, gone: &Gone) -> PyResult<()> {
         self.inner_mut()?.forget(gone);
         Ok(())
@@ -66,7 +66,7 @@ impl Learner {
         self.inner.as_deref().ok_or_else(gone)
     }
 
-    /// The learner itself, for a change after which nothing is known of the event predicted last.
+    /// The learner itself, to be changed; the event predicted last is discarded.
     pub fn inner_mut(&mut self) -> PyResult<&mut Box<dyn learner::Learner>> {
         self.predicted.clear();
         self.inner.as_mut().ok_or_else(gone)
@@ -77,7 +77,7 @@ fn gone() -> PyErr {
     PyValueError::new_err("the learner has become a part of another")
 }
 
-/// A block, in the kinds of numbers that the engine has.
+/// A block, in the engine's number types.
 pub struct Items {
     starts: Vec<usize>,
     attributes: Vec<u32>,
@@ -86,13 +86,13 @@ pub struct Items {
     gone: Vec<Gone>,
 }
 
-/// What was given up before which event of a `Block` of Python: attributes and coordinates.
+/// What was evicted before which event of a Python `Block`: attributes and coordinates.
 pub type GoneBefore = (usize, Vec<u32>, Vec<u32>);
 
-/// Of each event: its target as it came, and the centre and the spread of the unit of its score.
+/// The raw target of each event, and the centre and the spread of the unit of its score.
 type Units<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>);
 
-/// The arrays of a `Block` of Python, and what was given up.
+/// The arrays of a Python `Block`, and what was evicted.
 pub type Arrays<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray1<'py, i32>,
@@ -114,7 +114,7 @@ impl Items {
         if !gone.is_sorted_by(|one, next| one.before < next.before) {
             return Err(PyValueError::new_err("what was given up is not in the order of the events"));
         }
-        // The arrays may have room for more events.
+        // The arrays may have spare capacity for more events.
         Ok(Self {
             gone,
             starts,
@@ -124,7 +124,7 @@ impl Items {
         })
     }
 
-    /// To be walked through.
+    /// The block, to be iterated over.
     pub fn block(&self) -> Block<'_> {
         Block {
             starts: &self.starts,
@@ -137,7 +137,7 @@ impl Items {
     }
 }
 
-/// As the engine has it; None past the last event.
+/// The engine's form; None past the last event.
 fn gone_before(starts: &[usize], (t, attributes, coordinates): &GoneBefore) -> Option<Gone> {
     let sorted = |indices: &[u32]| {
         let mut indices = indices.to_vec();
@@ -150,13 +150,13 @@ fn gone_before(starts: &[usize], (t, attributes, coordinates): &GoneBefore) -> O
 
 #[pymethods]
 impl Learner {
-    /// Columns of the scores.
+    /// Number of score columns.
     #[getter]
     fn classes(&self) -> PyResult<usize> {
         Ok(self.inner()?.classes())
     }
 
-    /// Events learned.
+    /// Number of events learned.
     #[getter]
     fn steps(&self) -> PyResult<u64> {
         Ok(self.inner()?.steps())
@@ -164,10 +164,10 @@ impl Learner {
 
     /// Predict, then learn, events; those of a `part`, from one up to another, if it is given.
     ///
-    /// Of each event, its ticket, whether it was `observed` before, and whether its label is `shared`; in a regression
-    /// also its target and the unit of its score: see `core.learner`.
+    /// Each event has a ticket and marks for whether it was `observed` before and whether its label is `shared`; in a
+    /// regression also its target and the unit of its score: see `core.learner`.
     #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, observed=None, shared=None, units=None))]
-    #[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn run<'py>(
         &mut self,
         py: Python<'py>,
@@ -232,30 +232,30 @@ impl Learner {
             .collect();
         labels.iter().try_for_each(|&label| check_label(label, classes))?;
         let (mut scores, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
-        // What is learned needs no interpreter.
+        // Learning does not need the interpreter.
         py.detach(|| inner.run(&block, &lessons, &mut scores, &mut losses));
         Ok((scores.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
     }
 
-    /// Whether names have to keep their places when models are merged.
+    /// Whether names have to keep their indices when models are merged.
     #[getter]
     fn hashed(&self) -> PyResult<bool> {
         Ok(self.inner()?.is_hashed())
     }
 
-    /// Go to so many classes.
+    /// Extend to this many classes.
     fn widen(&mut self, classes: usize) -> PyResult<()> {
         self.inner_mut()?.widen(classes);
         Ok(())
     }
 
-    /// Forget everything, and go on as after so many steps.
+    /// Forget everything, and continue as after so many steps.
     fn restart(&mut self, steps: u64) -> PyResult<()> {
         self.inner_mut()?.restart(steps);
         Ok(())
     }
 
-    /// For `sys.getsizeof`, by which river tells what a model takes.
+    /// For `sys.getsizeof`, by which river measures a model's memory.
     fn __sizeof__(&self) -> usize {
         let own = self.inner.as_ref().map_or(0, |inner| bytes_in(&inner.summary()));
         size_of::<Self>() + own as usize
@@ -292,27 +292,27 @@ impl Learner {
         to_python(py, self.inner()?.state())
     }
 
-    /// A learner that knows the same, and goes its own way.
+    /// An independent copy of the learner.
     fn copy(&self) -> PyResult<Self> {
         let inner = dyn_clone::clone_box(self.inner()?);
         Ok(Self { inner: Some(inner), predicted: Predicted::default() })
     }
 
-    /// Take over a state.
+    /// Restore a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>, attributes: usize, coordinates: usize) -> PyResult<()> {
         let state = from_python(arrays)?;
         self.inner_mut()?.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)
     }
 }
 
-/// Targets as they came, and the units of scores.
+/// Raw targets, and the units of scores.
 fn units_of((targets, centres, spreads): Units) -> Vec<(f64, Unit)> {
     let units = centres.as_array().into_iter().zip(spreads.as_array());
     let units = units.map(|(&centre, &spread)| Unit { centre, spread });
     targets.as_array().iter().copied().zip(units.collect::<Vec<_>>()).collect()
 }
 
-/// ValueError for a label that is none of several classes; NaN is none, and there is nothing to learn.
+/// ValueError for a label that is none of several classes; NaN means that there is no label to learn.
 fn check_label(label: f64, classes: usize) -> PyResult<()> {
     if classes > 1 && !label.is_nan() && !(0.0..classes as f64).contains(&label) {
         return Err(PyValueError::new_err(format!("the label {label} is none of {classes} classes")));
@@ -320,7 +320,7 @@ fn check_label(label: f64, classes: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Scores of models from elsewhere, shape (F, T, C), event by event.
+/// Scores of external models, shape (F, T, C), event by event.
 fn by_event(others: &PyReadonlyArray3<f64>, events: usize) -> Vec<Vec<f64>> {
     let array = others.as_array();
     (0..events).map(|t| array.index_axis(numpy::ndarray::Axis(1), t).iter().copied().collect()).collect()

@@ -1,4 +1,4 @@
-//! Lines of JSON, as Python hands them over.
+//! Reads lines of JSON passed by Python.
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use crate::fields::{Known, Labels};
 use crate::json::{self, Fault, Value};
 use crate::lines::{self, Reading};
 
-/// Reads lines of JSON: what is no attribute, and which labels are known.
+/// Reads lines of JSON, given which names are not attributes and which labels are known.
 #[pyclass(module = "streamkarma._engine")]
 pub struct LineReader {
     reading: Reading,
     labels: Known,
 }
 
-/// What a reader found; see `_engine.pyi`.
+/// The result of a reader; see `_engine.pyi`.
 #[pyclass(module = "streamkarma._engine", get_all)]
 pub struct Lines {
     events: Py<Encoded>,
@@ -45,18 +45,18 @@ impl LineReader {
         Ok(Self { reading, labels: Labels::Given(false).into() })
     }
 
-    /// Take classes, or the largest number of a regression, for the labels that are known.
+    /// Set the known labels: classes, or the largest number of a regression.
     fn know(&mut self, labels: &Bound<'_, PyAny>) -> PyResult<()> {
         self.labels = labels_of(labels)?.into();
         Ok(())
     }
 
-    /// Reject records with a label, in JSON, for a reason, until other labels are known.
+    /// Reject records with this label, in JSON, for a reason, until the known labels are replaced.
     fn refuse(&mut self, label: String, reason: String) {
         self.labels.refused.insert(label, reason);
     }
 
-    /// Read up to `most` events; with `given`, any label is taken, and it says whether there is one.
+    /// Read up to `most` events; with `given`, any label is accepted, and `given` tells whether there is one.
     #[pyo3(signature = (encoder, text, begin, most, given=None))]
     fn read<'py>(
         &self,
@@ -99,8 +99,7 @@ impl Lines {
     }
 }
 
-/// The object in a text of JSON, as a dict; NaN is allowed as a value, and is none. RecordError if it is no
-/// object.
+/// The object in a JSON text, as a dict; NaN is allowed as a value, and means none. RecordError if it is not an object.
 #[pyfunction]
 pub fn parse<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
     let fault = |fault: Fault| refused(py, &fault);
@@ -118,7 +117,7 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> 
     object(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
 }
 
-/// A value in a text of JSON, read as [`parse`] reads those of an object.
+/// A value in a JSON text, read as [`parse`] reads those of an object.
 #[pyfunction]
 pub fn parse_value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let fault = |fault: Fault| refused(py, &fault);
@@ -127,10 +126,10 @@ pub fn parse_value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyA
     thing(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
 }
 
-/// Deeper records are refused: what is no attribute may be deeper than the attributes, within reason.
+/// Deeper records are rejected: what is not an attribute may be deeper than the attributes, within reason.
 const DEEPEST: usize = 200;
 
-/// What went wrong while objects of Python were made.
+/// What went wrong while Python objects were created.
 enum Trouble {
     Fault(Fault),
     Python(PyErr),
@@ -165,7 +164,7 @@ fn object<'py>(py: Python<'py>, text: &str, depth: usize) -> Result<Bound<'py, P
     Ok(dict)
 }
 
-/// A value of JSON at some depth.
+/// A JSON value at some depth.
 fn thing<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'py, PyAny>, Trouble> {
     Ok(match Value::of(raw)? {
         Value::Null => py.None().into_bound(py),

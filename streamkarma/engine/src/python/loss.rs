@@ -1,4 +1,4 @@
-//! Losses of many scores, for what Python reports.
+//! Losses of many scores, for reports in Python.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use crate::loss::Loss;
 use crate::math;
 
-/// The loss of that number.
+/// The loss with that number.
 pub fn named(code: usize) -> PyResult<Loss> {
     Loss::ALL.get(code).copied().ok_or_else(|| PyValueError::new_err(format!("there is no loss {code}")))
 }
 
-/// Losses of single scores, NaN where the label is.
+/// Losses of single scores, NaN where the label is NaN.
 #[pyfunction]
 pub fn losses<'py>(
     py: Python<'py>,

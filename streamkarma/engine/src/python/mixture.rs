@@ -11,11 +11,11 @@ use super::learner::{Learner, Run};
 use super::state::{from_python, to_python};
 use crate::learners::mixture::{self as engine, Calibrated, Mixture};
 
-/// A mixture of learners by name, which are parts of it from here on.
+/// A mixture of learners by name, which become part of it.
 ///
-/// `others` is for how many models from elsewhere there is a place; `forget` the half-life of what is learned
-/// about the experts, 0 for slow forgetting. `absolute` is for a regression by that loss, `far` for
-/// standardised targets that are not cut, `recent` for what is said to be adjusted by the last errors.
+/// `others` is the number of external models; `forget` the half-life of what is learned about the experts, 0 for slow
+/// forgetting. `absolute` selects the absolute loss for a regression, `far` standardised targets that are not cut,
+/// `recent` the adjustment of predictions by the latest errors.
 #[pyfunction]
 #[pyo3(signature = (experts, others=0, regression=false, forget=0.0, absolute=false, far=false, recent=true))]
 pub fn mixture(
@@ -42,13 +42,13 @@ pub fn mixture(
     Ok(Learner::of(mixture))
 }
 
-/// Let experts of mixtures that are made from now on run on so many threads.
+/// Run experts of mixtures that are created from now on in this many threads.
 #[pyfunction]
 pub fn use_threads(threads: usize) {
     engine::use_threads(threads);
 }
 
-/// A learner of classes whose scores become log-odds that mean what they say.
+/// A classifier whose scores become calibrated log-odds.
 #[pyfunction]
 #[pyo3(signature = (expert, forget=0.0))]
 pub fn calibrated(mut expert: PyRefMut<'_, Learner>, forget: f64) -> PyResult<Learner> {
@@ -56,7 +56,7 @@ pub fn calibrated(mut expert: PyRefMut<'_, Learner>, forget: f64) -> PyResult<Le
     Ok(Learner::of(made))
 }
 
-/// Mixes scores of experts, whoever they are, by log loss.
+/// Mixes scores of any experts by log loss.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Aggregator {
     inner: engine::Aggregator,
@@ -70,13 +70,13 @@ impl Aggregator {
         Self { inner: engine::Aggregator::new(experts, regression, forget) }
     }
 
-    /// Columns of the scores.
+    /// Number of score columns.
     #[getter]
     fn classes(&self) -> usize {
         self.inner.classes()
     }
 
-    /// Events learned.
+    /// Number of events learned.
     #[getter]
     fn steps(&self) -> u64 {
         self.inner.steps()
@@ -88,14 +88,14 @@ impl Aggregator {
         PyArray1::from_slice(py, self.inner.weights())
     }
 
-    /// Their mean over the last 1,000 events or so.
+    /// Their mean over about the last 1,000 events.
     #[getter]
     fn mean_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.inner.mean_weights())
     }
 
-    /// Mix, then learn, the events whose scores, of shape (E, T, C), are given, and how many values each has and what
-    /// deviation it leaves open.
+    /// Mix, then learn, events, given their scores of shape (E, T, C), how many values each has and what deviation it
+    /// leaves open.
     #[pyo3(signature = (scores, labels, weights, items=None, open=None))]
     fn run<'py>(
         &mut self,
@@ -141,7 +141,7 @@ impl Aggregator {
         Ok((mixed.into_pyarray(py).reshape([events, classes])?, losses.into_pyarray(py)))
     }
 
-    /// Go to so many classes.
+    /// Extend to this many classes.
     fn widen(&mut self, classes: usize) {
         self.inner.widen(classes);
     }
@@ -156,7 +156,7 @@ impl Aggregator {
         to_python(py, self.inner.state())
     }
 
-    /// Take over a state.
+    /// Restore a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
     }

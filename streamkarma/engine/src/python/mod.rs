@@ -1,4 +1,4 @@
-//! What Python sees: `streamkarma._engine`, see `_engine.pyi`.
+//! The Python module `streamkarma._engine`, see `_engine.pyi`.
 
 use pyo3::prelude::*;
 
@@ -41,7 +41,7 @@ mod transformed_target;
 mod trees;
 mod words;
 
-/// What streamkarma runs for each event.
+/// The part of streamkarma that runs for each event.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<adwin::Adwin>()?;

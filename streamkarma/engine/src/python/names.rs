@@ -9,25 +9,25 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use crate::names::{Foreign, Name};
 use crate::vocabulary::Vocabulary;
 
-/// Names that are no texts, such as numbers: which are equal, Python says.
+/// Names that are not texts, such as numbers: Python decides which are equal.
 pub struct Foreigners {
     numbers: Py<PyDict>,
     objects: HashMap<u64, Py<PyAny>>,
     last: u64,
-    /// Those of an event that have no place so far.
+    /// Names of the current event that have no index yet.
     new: Vec<(u64, Py<PyAny>)>,
 }
 
-/// A name out of Python.
+/// A name from Python.
 pub enum Key<'a> {
     /// A text.
     Text(Cow<'a, [u8]>),
-    /// Another thing.
+    /// Any other object.
     Foreign(Foreign),
 }
 
 impl Key<'_> {
-    /// As the encoder takes it.
+    /// The name, in the encoder's form.
     pub fn name(&self) -> Name<'_> {
         match self {
             Self::Text(text) => Name::Text(text),
@@ -42,7 +42,7 @@ impl Foreigners {
         Self { numbers: PyDict::new(py).unbind(), objects: HashMap::new(), last: 0, new: Vec::new() }
     }
 
-    /// A copy that goes its own way.
+    /// An independent copy.
     pub fn copied(&self, py: Python) -> PyResult<Self> {
         Ok(Self {
             numbers: self.numbers.bind(py).copy()?.unbind(),
@@ -52,12 +52,12 @@ impl Foreigners {
         })
     }
 
-    /// An event begins.
+    /// Begin an event.
     pub fn begin(&mut self) {
         self.new.clear();
     }
 
-    /// A name as the engine knows it.
+    /// A name in the engine's form.
     pub fn key<'a>(&mut self, name: &'a Bound<'_, PyAny>) -> PyResult<Key<'a>> {
         if let Ok(text) = name.cast::<PyString>() {
             return Ok(Key::Text(bytes_of(text)?));
@@ -77,8 +77,8 @@ impl Foreigners {
         Ok(Key::Foreign(Foreign { id, text, kind, size }))
     }
 
-    /// Keep the new names that have a place by now, of which the others may get one until the next `begin`,
-    /// and drop those that gave it up.
+    /// Keep the new names that have an index by now, of which the others may get one until the next `begin`, and drop
+    /// those that were evicted.
     pub fn keep(&mut self, py: Python, vocabulary: &Vocabulary) -> PyResult<()> {
         for (id, object) in self.new.extract_if(.., |(id, _)| vocabulary.has_foreign(*id)) {
             self.numbers.bind(py).set_item(&object, id)?;
@@ -92,7 +92,7 @@ impl Foreigners {
         Ok(())
     }
 
-    /// A name as Python knows it; None for that of the constant.
+    /// A name as a Python object; None for that of the constant.
     pub fn object<'py>(&self, py: Python<'py>, name: Name) -> PyResult<Bound<'py, PyAny>> {
         Ok(match name {
             Name::Text(text) => text_of(py, text)?.into_any(),
@@ -104,7 +104,7 @@ impl Foreigners {
     }
 }
 
-/// UTF-8, in which lone surrogates stand as what they would be.
+/// UTF-8, in which lone surrogates are encoded like characters.
 pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
     match text.to_str() {
         Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
@@ -115,7 +115,7 @@ pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
     }
 }
 
-/// And back.
+/// The inverse.
 pub fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(PyString::new(py, text)),

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::learner::Learner;
 use crate::learners::neighbors::{Neighbors, Settings};
 
-/// Nearest neighbours among the last events with a label; see `core.neighbors`.
+/// Nearest neighbours among the latest labelled events; see `core.neighbors`.
 #[pyfunction]
 #[pyo3(signature = (regression, window, grows, neighbors))]
 pub fn neighbors(regression: bool, window: usize, grows: bool, neighbors: usize) -> PyResult<Learner> {

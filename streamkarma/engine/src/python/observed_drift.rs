@@ -1,11 +1,11 @@
-//! Changes of which attributes events have, as Python sees them.
+//! Python bindings for detecting changes in which attributes events have.
 
 use pyo3::prelude::*;
 
 use super::encoded::Encoded;
 use crate::observed_drift::{self, Change, Watching};
 
-/// Watches in what share of events each attribute is there.
+/// Monitors the fraction of events in which each attribute is present.
 #[pyclass(module = "streamkarma._engine")]
 pub struct ObservedDrift {
     inner: observed_drift::ObservedDrift,
@@ -18,7 +18,7 @@ impl ObservedDrift {
         Self { inner: observed_drift::ObservedDrift::new(Watching { delta, batch, apart, most }) }
     }
 
-    /// Add events in turn; event, attribute and the shares before and after of each change found.
+    /// Add events in turn; returns the event, the attribute and the fractions before and after of each change found.
     fn add(&mut self, events: &Encoded, first: u64) -> Vec<(u64, usize, f64, f64)> {
         let found = self.inner.add(&events.inner, first);
         found
@@ -27,12 +27,12 @@ impl ObservedDrift {
             .collect()
     }
 
-    /// In what share of the events since its last change each attribute is there, by attribute.
+    /// The fraction of events since its last change in which each attribute is present, by attribute.
     fn shares(&self) -> Vec<(usize, f64)> {
         self.inner.shares().collect()
     }
 
-    /// A copy that goes its own way.
+    /// An independent copy.
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
         Self { inner: self.inner.clone() }
     }

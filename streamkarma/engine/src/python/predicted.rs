@@ -1,4 +1,4 @@
-//! The event that was predicted last: who learns it next need not predict it again.
+//! The event that was predicted last: it need not be predicted again if it is learned next.
 
 use crate::block::Event;
 
@@ -26,9 +26,9 @@ impl Predicted {
         self.scores.extend_from_slice(scores);
     }
 
-    /// The scores of the event, if it is this very one; none is kept from here on.
+    /// The scores of the event, if it is exactly the one kept; none is kept from now on.
     pub fn take(&mut self, event: &Event) -> Option<Vec<f64>> {
-        // By bits, for zeros may have signs.
+        // Compare bits, since zeros may have signs.
         let bits = |value: &f64| value.to_bits();
         let is_same = std::mem::take(&mut self.is_there)
             && self.attributes == event.attributes

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::learner::Learner;
 use crate::learners::rated::{Rated, Settings};
 
-/// A learner that gets what labels say of categories as numbers; see `core.learner.Rates`.
+/// A learner that also gets target statistics of categories as numbers; see `core.learner.Rates`.
 #[pyfunction]
 pub fn rated(
     mut learner: PyRefMut<'_, Learner>,

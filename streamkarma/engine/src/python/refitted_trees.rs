@@ -1,4 +1,4 @@
-//! Trees that are refitted as the stream goes on.
+//! Trees that are refitted during the stream.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

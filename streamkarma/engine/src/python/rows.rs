@@ -1,4 +1,4 @@
-//! Rows of JSON out of columns of Python.
+//! Writes columns from Python as rows of JSON.
 
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
@@ -7,8 +7,8 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::rows::{self, Column};
 
-/// Write rows: `names` are JSON, and a column is an array of integers, floats or booleans, a list of JSON,
-/// or a pair of indices and what they mean in JSON.
+/// Write rows: `names` are JSON, and a column is an array of integers, floats or booleans, a list of JSON, or a pair of
+/// indices and the JSON values that they stand for.
 #[pyfunction]
 pub fn write_rows<'py>(
     py: Python<'py>,
@@ -35,7 +35,7 @@ fn column_of(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     }
     if let Ok(named) = column.cast::<PyTuple>() {
         let (indices, texts): (PyReadonlyArray1<i64>, Vec<Vec<u8>>) = named.extract()?;
-        // -1 is the last one.
+        // -1 stands for the last one.
         let index = |&index: &i64| if index < 0 { texts.len() - 1 } else { index as usize };
         let indices: Vec<usize> = indices.as_array().iter().map(index).collect();
         if indices.iter().any(|&index| index >= texts.len()) {

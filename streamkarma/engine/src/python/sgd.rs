@@ -1,4 +1,4 @@
-//! Stochastic gradient descent with a constant step.
+//! Stochastic gradient descent with a constant step size.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

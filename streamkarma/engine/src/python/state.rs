@@ -1,4 +1,4 @@
-//! States as dictionaries of NumPy arrays, and back.
+//! Conversion between states and dictionaries of NumPy arrays.
 
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -22,7 +22,7 @@ pub fn to_python<'py>(py: Python<'py>, state: State) -> PyResult<Bound<'py, PyDi
     Ok(dict)
 }
 
-/// The state in a dictionary of arrays; ValueError for what is none.
+/// The state in a dictionary of arrays; ValueError if there is none.
 pub fn from_python(arrays: &Bound<'_, PyDict>) -> PyResult<State> {
     read(arrays, false)
 }
@@ -50,7 +50,7 @@ fn read(arrays: &Bound<'_, PyDict>, are_inputs: bool) -> PyResult<State> {
     Ok(state)
 }
 
-/// Take the arrays of these names, which hold what came, out of a dictionary; None if there is none of them.
+/// Take the arrays of these names, which hold inputs, out of a dictionary; None if there are none of them.
 pub fn taken(arrays: &Bound<'_, PyDict>, names: &[&str]) -> PyResult<Option<State>> {
     let own = PyDict::new(arrays.py());
     for name in names {

@@ -37,7 +37,7 @@ pub fn subspace(
     }))
 }
 
-/// The subspace alone: what completes events.
+/// The subspace alone, which completes events.
 #[pyclass(module = "streamkarma._engine")]
 pub struct Subspace {
     inner: Inner,
@@ -68,7 +68,7 @@ impl Subspace {
         Ok(())
     }
 
-    /// The completed events of a block, shape (T, K): K is 1 + the highest coordinate that was learned.
+    /// The completed events of a block, shape (T, K): K is 1 + the highest coordinate learned.
     fn completed<'py>(&mut self, py: Python<'py>, events: Given<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let given = events.events()?;
         let block = given.block();
@@ -87,7 +87,7 @@ impl Subspace {
         to_python(py, self.inner.state())
     }
 
-    /// Take over a state.
+    /// Restore a state.
     fn restore(&mut self, arrays: &Bound<'_, PyDict>, attributes: usize, coordinates: usize) -> PyResult<()> {
         let state = from_python(arrays)?;
         self.inner.restore(&state, attributes, coordinates).map_err(PyValueError::new_err)

@@ -1,4 +1,4 @@
-//! Sums of outer products, on arrays of NumPy.
+//! Sums of outer products, on NumPy arrays.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;

@@ -1,4 +1,4 @@
-//! How Python makes a learner with support vectors.
+//! Creates learners with support vectors from Python.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use crate::loss::Loss;
 #[pyfunction]
 #[pyo3(signature = (*, gamma, normalize, rho, eta, loss, steepness, budget, pruning, average,
                     longest=f64::INFINITY))]
-#[allow(clippy::too_many_arguments)] // As many as Python gives by name.
+#[allow(clippy::too_many_arguments)] // As many as Python passes by name.
 pub fn support_vectors(
     gamma: u32,
     normalize: bool,
@@ -32,7 +32,7 @@ pub fn support_vectors(
     Ok(Learner::of(SupportVectors::new(rule, average)))
 }
 
-/// KARMA that starts afresh after 1, 3, 7, … events, with γ, unless it is given, and ρ by the theorem.
+/// KARMA that restarts after 1, 3, 7, … events, with γ, unless it is given, and ρ by the theorem.
 #[pyfunction]
 #[pyo3(signature = (*, gamma, regularity, loss, budget, pruning, average))]
 pub fn doubling_support_vectors(

@@ -1,4 +1,4 @@
-//! A table of NumPy as events, a row each.
+//! Reads a NumPy table as events, one per row.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::encoder::Encoder;
 use crate::entities::PastLabel;
 use crate::kinds::EPOCH;
 
-/// Read all rows, NaN for what is missing; RecordError, and none is read, if a value is infinite.
+/// Read all rows, with NaN for missing values; RecordError, and none is read, if a value is infinite.
 pub fn read(
     encoder: &mut Encoder,
     foreigners: &mut Foreigners,
@@ -28,7 +28,7 @@ pub fn read(
     let objects: Vec<Bound<PyAny>> = names.iter().collect();
     let mut keys = keys_of(foreigners, &objects)?;
     let mut known: Vec<Option<u32>> = vec![None; keys.len()];
-    // What is no number, or says whose the event is or when it happened, is looked at by name.
+    // Columns that are not numeric, or that hold the entity or the time of an event, are looked up by name.
     let by_name = |key: &Key| encoder.is_followed(key.name().text()) || encoder.wants_digits(key.name());
     let by_name: Vec<bool> = keys.iter().map(by_name).collect();
     let unlike: HashSet<_> = keys.iter().map(|key| (key.name().text(), key.name().kind())).collect();
@@ -42,7 +42,7 @@ pub fn read(
     let mut evicted = encoder.evicted();
     for ((t, row), label) in table.rows().into_iter().enumerate().zip(labels) {
         if encoder.evicted() > evicted {
-            // Coordinates may be those of others by now, and names that are gone come back with another id.
+            // Coordinates may have been reassigned, and evicted names come back with another id.
             evicted = encoder.evicted();
             known.fill(None);
             keys = keys_of(foreigners, &objects)?;
@@ -57,7 +57,7 @@ pub fn read(
                 *place = encoder.place_of(key.name());
             }
             match place {
-                // What may be a time is looked at by name.
+                // A value that may be a time is looked up by name.
                 Some(coordinate) if *value < EPOCH => encoder.number_at(*coordinate, *value),
                 _ => {
                     is_new = true;

@@ -1,4 +1,4 @@
-//! Targets of a regression, as Python sees them.
+//! Python bindings for the targets of a regression.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -11,12 +11,12 @@ use crate::scale::summary::{self, Summary};
 use crate::state::State;
 use crate::target::Targets;
 
-/// The array of a survey.
+/// The name of a survey's array.
 const SURVEY: &str = "survey_targets";
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
-/// What is known of the targets of a regression, by which they are standardised.
+/// Statistics of the targets of a regression, by which they are standardised.
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Clone)]
 pub struct Target {
@@ -31,8 +31,8 @@ impl Target {
         Self { inner: Targets::new(scale, longest, far) }
     }
 
-    /// Targets (NaN for none) in standard units; what scores are to be shifted by, and multiplied by before,
-    /// to be predictions. Those of weight 0 leave no trace.
+    /// Standardised targets (NaN for none), and by what scores are to be shifted, and multiplied before, to give
+    /// predictions. Targets of weight 0 leave no trace.
     fn encode<'py>(
         &mut self,
         py: Python<'py>,
@@ -49,19 +49,19 @@ impl Target {
         (standard.into_pyarray(py), centres.into_pyarray(py), spreads.into_pyarray(py))
     }
 
-    /// The same of one target.
+    /// The same for one target.
     fn encode_one(&mut self, target: f64, weight: f64) -> (f64, f64, f64) {
         let encoded = self.inner.encode(target, weight);
         (encoded.standard, encoded.centre, encoded.spread)
     }
 
-    /// What `encode_one` would make of a target, which leaves no trace.
+    /// The result of `encode_one` for a target, which leaves no trace.
     fn preview_one(&self, target: f64, weight: f64) -> (f64, f64, f64) {
         let encoded = self.inner.preview(target, weight);
         (encoded.standard, encoded.centre, encoded.spread)
     }
 
-    /// Take in a target that came so many times, with a weight of so much in all.
+    /// Observe a target that occurred `times` times, of total weight `weight`.
     fn repeat(&mut self, target: f64, times: usize, weight: f64) {
         if self.inner.scale && weight > 0.0 {
             let each = weight / times as f64;
@@ -69,7 +69,7 @@ impl Target {
         }
     }
 
-    /// Whether what was seen stays as it is, whatever comes.
+    /// Whether the statistics are frozen.
     #[getter]
     fn frozen(&self) -> bool {
         self.inner.frozen
@@ -80,7 +80,7 @@ impl Target {
         self.inner.frozen = frozen;
     }
 
-    /// Take in what parts have seen that went on from here; see `_engine.pyi`.
+    /// Merge what parts have observed that continued from here; see `_engine.pyi`.
     #[pyo3(signature = (parts, learned=None))]
     fn merge(
         &mut self,
@@ -92,17 +92,17 @@ impl Target {
         self.inner.merge(&parts).map_err(PyValueError::new_err)
     }
 
-    /// Only look at targets from here on, until `end_survey`.
+    /// Only collect targets from now on, until `end_survey`.
     fn begin_survey(&mut self) {
         self.inner.begin_survey();
     }
 
-    /// Know the scale of the targets that were looked at.
+    /// Set the scale to that of the collected targets.
     fn end_survey(&mut self) {
         self.inner.end_survey();
     }
 
-    /// What a survey has found so far, as arrays by name; none if there is none.
+    /// The state of a survey so far, as arrays by name; none if there is none.
     fn survey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut state = State::default();
         if let Some(survey) = &self.inner.survey {
@@ -113,7 +113,7 @@ impl Target {
         to_python(py, state)
     }
 
-    /// Take such arrays out of `arrays`, if they are there, and go on with the survey.
+    /// Take such arrays out of `arrays`, if they are there, and continue the survey.
     fn restore_survey(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
         if let Some(state) = taken(arrays, &[SURVEY])? {
             let (rows, _) = state.f64s(SURVEY).map_err(PyValueError::new_err)?;
@@ -123,13 +123,13 @@ impl Target {
         Ok(())
     }
 
-    /// What was seen, as a row of a model file.
+    /// The statistics, as a row of a model file.
     #[getter]
     fn row<'py>(&self, py: Python<'py>) -> Floats<'py> {
         self.inner.seen.row().to_vec().into_pyarray(py)
     }
 
-    /// Take over a row; ValueError if it is none.
+    /// Restore a row; ValueError if it is invalid.
     fn restore(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {
         let row = Scale::from_row(&row.as_array().to_vec());
         self.inner.seen =
@@ -141,7 +141,7 @@ impl Target {
         self.clone()
     }
 
-    /// For pickles: how to make one, and its state.
+    /// For pickles: how to construct one, and its state.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (bool, f64, bool), Floats<'py>) {
         let this = slf.borrow();
         let inner = &this.inner;

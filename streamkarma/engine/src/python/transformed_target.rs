@@ -1,4 +1,4 @@
-//! Learners of targets with heavy tails.
+//! A learner for heavy-tailed targets.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::learner::Learner;
 use crate::learners::transformed_target::{Point, TransformedTarget};
 
-/// A learner of targets that are nearly Gaussian around one of any; see `core.transformed_target`.
+/// Wraps a learner of nearly Gaussian targets to learn any targets; see `core.transformed_target`.
 #[pyfunction]
 pub fn transformed_target(mut learner: PyRefMut<'_, Learner>, median: bool) -> PyResult<Learner> {
     let point = if median { Point::Median } else { Point::Mean };

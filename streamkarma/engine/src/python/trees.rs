@@ -1,4 +1,4 @@
-//! Sums of decision trees, on arrays of NumPy.
+//! Sums of decision trees, on NumPy arrays.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -6,8 +6,7 @@ use pyo3::prelude::*;
 
 use crate::trees::Trees;
 
-/// The arrays of the nodes: features, thresholds, whether what is missing goes left, left and right children,
-/// and values.
+/// The arrays of the nodes: features, thresholds, whether missing values go left, left and right children, and values.
 type Nodes<'py> = (
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, f64>,

@@ -1,26 +1,26 @@
-//! Scales of one number that several models saw, made one.
+//! Merges the scales that several models have of one number.
 //!
-//! Sums of ordinary values add up (Chan et al.), and what all models began with counts once. Where no value lies
-//! far out, that is what one pass over all values finds. Beyond that:
+//! Sums of ordinary values are added up (Chan et al.), and what all models began with counts once. Without outliers,
+//! the result is that of one pass over all values. Beyond that:
 //!
-//! - The first values of models that have seen few are taken in once more, by what the others know.
-//! - A common value stays apart if it is the same in all models that have seen more than a few; else common
-//!   values are ordinary ones from then on.
-//! - Of votes, of values beyond the edge, and of how far the latest values lie, the most in any model count, so that
-//!   the order of merging never shows.
-//! - A model that looked at its values anew no longer has those that all began with. One whose number moved has less
-//!   of them, as much as it says; so has what is made of all.
+//! - The first values of models with few values are observed again, by the scale of the others.
+//! - A common value stays separate if it is the same in all models that have seen more than a few values; otherwise
+//!   common values are ordinary ones from then on.
+//! - For votes, for values beyond the edge and for the distance of the latest values, the maximum of all models is
+//!   taken, so that the result does not depend on the order of merging.
+//! - A model with a scale that restarted no longer has the values that all began with. One with a number that moved has
+//!   less of them, by the amount that it recorded, and so has the merged scale.
 
 use super::moving::Latest;
 use super::{START, Scale, Sums};
 use crate::math::{exp, pow};
 
-/// What should be 0 comes out as so much of what went in.
+/// A result that should be 0 is at most this fraction of the inputs.
 const NOISE: f64 = 1e-9;
 
 impl Scale {
-    /// What `base` and the parts have seen together; with each part comes how many values it has seen since it
-    /// was as `base` is.
+    /// Merge what `base` and the parts have seen; each part comes with the number of values it has seen since it was
+    /// equal to `base`.
     pub fn merged(base: Self, parts: &[(Self, f64)], longest: f64) -> Self {
         let news: Vec<_> = parts.iter().copied().filter(|(part, _)| *part != base).collect();
         match news[..] {
@@ -29,7 +29,7 @@ impl Scale {
             _ => {
                 let mode = common_mode(&news);
                 let pooled = Pool::of(base, &news, longest, mode).scale(mode.unwrap_or_default());
-                // Otherwise all of them have begun anew.
+                // If that fails, all of them have restarted.
                 let pooled = pooled.or_else(|| {
                     Pool::of(Self::default(), &news, longest, mode).scale(mode.unwrap_or_default())
                 });
@@ -38,8 +38,8 @@ impl Scale {
         }
     }
 
-    /// Shift and stretch: what is standardised by this scale is `shift + stretch z`, where z is what `other` makes
-    /// of it; 0 and 1 where one of them knows no deviation.
+    /// Shift and stretch: a value standardised by this scale is `shift + stretch z`, where z is the value standardised
+    /// by `other`; 0 and 1 if one of them has no deviation.
     pub fn change_to(&self, other: &Self) -> (f64, f64) {
         let ((mean, deviation), (other_mean, other_deviation)) =
             (self.mean_and_deviation(), other.mean_and_deviation());
@@ -50,7 +50,7 @@ impl Scale {
         }
     }
 
-    /// The same of values that are so many times as large; turned round, if that is below 0.
+    /// The scale of the values times a factor; with their order reversed if that is below 0.
     pub fn times(mut self, factor: f64) -> Self {
         self.ordinary.mean *= factor;
         self.ordinary.squares *= factor * factor;
@@ -64,7 +64,7 @@ impl Scale {
         self
     }
 
-    /// As it is after so many more values, without these.
+    /// The scale as it has faded after this many more values, without those values.
     pub(super) fn faded(mut self, values: f64, longest: f64) -> Self {
         let before = (longest - self.count()).floor().max(0.0);
         let fading = values - before;
@@ -75,7 +75,7 @@ impl Scale {
         self
     }
 
-    /// As it is once it has faded by so much since its number moved.
+    /// The scale after it has faded by this much because the number moved.
     fn after_moving(mut self, by: f64) -> Self {
         if by > 0.0 {
             self.shrink(exp(-by));
@@ -83,7 +83,7 @@ impl Scale {
         self
     }
 
-    /// The same with no other value counted apart than this one.
+    /// The same scale, with no mode counted separately except this one.
     fn with_mode(self, mode: Option<f64>) -> Self {
         if self.mode_count == 0.0 || mode == Some(self.mode) {
             return self;
@@ -91,7 +91,7 @@ impl Scale {
         Self { ordinary: self.joined(), mode_count: 0.0, kept: START, ..self }
     }
 
-    /// The first values, if they are all that there are but for the most common one.
+    /// The first values, if there are no others except the most common one.
     fn few(&self) -> Option<&[f64]> {
         self.first.get(..self.kept).filter(|_| self.kept < START)
     }
@@ -111,7 +111,7 @@ impl Scale {
     }
 }
 
-/// The value that is counted apart by all that have seen more than a few values.
+/// The value that is counted separately by all models that have seen more than a few values.
 fn common_mode(news: &[(Scale, f64)]) -> Option<f64> {
     let scales = news.iter().map(|(scale, _)| scale);
     let mut many = scales.filter(|scale| scale.kept == START || scale.mode_count > 0.0);
@@ -120,17 +120,17 @@ fn common_mode(news: &[(Scale, f64)]) -> Option<f64> {
     (is_apart(first) && many.all(is_apart)).then_some(first.mode)
 }
 
-/// All that models have seen of a number.
+/// All values of a number that several models have seen.
 #[derive(Default)]
 struct Pool {
-    /// Sums of ordinary values, and whether they count or are to be taken out: 1 or -1.
+    /// Sums of ordinary values, with their signs: 1 to add them, -1 to take them out.
     sums: Vec<(f64, Sums)>,
-    /// Values of models that have few.
+    /// Values of models that have only a few.
     few: Vec<f64>,
     /// The sum of their weights.
     few_count: f64,
     mode_count: f64,
-    /// How much of what was there at first has faded since the number moved, as in a scale.
+    /// How much of what all began with has faded because the number moved, as in a scale.
     moved: f64,
 }
 
@@ -155,7 +155,7 @@ impl Pool {
         pool
     }
 
-    /// Put in what a model has seen since it was as `before`.
+    /// Add what a model has seen since it was equal to `before`.
     fn add(&mut self, scale: Scale, before: Scale) {
         self.mode_count += scale.mode_count - before.mode_count;
         match scale.few() {
@@ -173,7 +173,7 @@ impl Pool {
         }
     }
 
-    /// All of it, where `mode` is what is counted apart; None if more is taken out than there is.
+    /// The scale of the pool, with `mode` counted separately; None if more is taken out than there is.
     fn scale(mut self, mode: f64) -> Option<Scale> {
         self.few.sort_unstable_by(f64::total_cmp);
         let ordinary = total(&self.sums)?;
@@ -198,9 +198,9 @@ impl Pool {
     }
 }
 
-/// Sums added up, or taken out where their sign is -1; None if more is taken out than there is.
+/// Add up sums, or take them out if their sign is -1; None if more is taken out than there is.
 pub(super) fn total(sums: &[(f64, Sums)]) -> Option<Sums> {
-    // Distances from the mean of the largest are as small as they get.
+    // Relative to the mean of the largest, distances are as small as possible.
     let order =
         |one: &Sums, other: &Sums| one.count.total_cmp(&other.count).then(one.mean.total_cmp(&other.mean));
     let Some(largest) = sums.iter().map(|(_, each)| *each).max_by(order) else {

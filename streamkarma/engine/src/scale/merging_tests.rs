@@ -54,7 +54,7 @@ fn a_few_values_are_kept_until_there_are_more() {
     let mut one = scale_of(&[3.0, 1.0, 1e9, 2.0, 5.0, 4.0], 1e9);
     (one.mode, one.lead) = (both.mode, both.lead);
     assert_eq!(both, one);
-    // What is wild among them does not move a scale that knows better.
+    // Outliers among them do not move a scale with more values.
     let many = (scale_of(&numbers(500), 1e9), 500);
     assert!(merged(&Scale::default(), &[a, many, b], 1e9).mean_and_deviation().1 < 0.5);
 }
@@ -77,7 +77,7 @@ fn a_value_that_most_events_share_stays_apart_where_it_is_the_same() {
     let tree = merged(&Scale::default(), &[(same, 1200), other], f64::INFINITY);
     assert!(joined.mode_count == 0.0 && joined.count() == 1400.0);
     assert_near(&tree, &joined, 1e-12);
-    // A model that has seen too little to be sure does not change that.
+    // A model that has seen too few values to be sure does not change that.
     let few = (scale_of(&[0.0, 0.0, 0.5], f64::INFINITY), 3);
     let all = merged(&Scale::default(), &[few, (same, 1200)], f64::INFINITY);
     assert_eq!((all.mode_count, all.count()), (same.mode_count, same.count() + 3.0));

@@ -7,7 +7,7 @@ use crate::math::log;
 
 const SIZE: usize = 60_000;
 
-/// Gaussian numbers, near enough.
+/// Approximately Gaussian numbers.
 fn bell(count: usize) -> Vec<f64> {
     numbers(12 * count).chunks(12).map(|each| each.iter().sum::<f64>() - 6.0).collect()
 }
@@ -38,7 +38,7 @@ fn where_nothing_moves_nothing_is_forgotten() {
         let scale = scale_of(values);
         assert_eq!((scale.count(), scale.moved), (SIZE as f64, 0.0), "{which}");
     }
-    // Where most values are one, those that came before this was known are among the others, which seem to move.
+    // If most values are equal, those before this was detected are among the others, which seem to move.
     let scale = scale_of(&of(|value| if value < 0.8 { 3.0 } else { value }));
     assert!(scale.count() > 0.9 * SIZE as f64);
 }
@@ -53,7 +53,7 @@ fn what_drifts_is_followed() {
             distances.push(drifts(t) - scale.mean_and_deviation().0);
         }
     }
-    // The mean of all values would be 0.75 behind in the end.
+    // The mean of all values would lag by 0.75 in the end.
     assert!(distances.iter().all(|distance| distance.abs() < 0.35));
     assert!((1.0..1.1).contains(&scale.mean_and_deviation().1));
 }
@@ -76,7 +76,7 @@ fn no_fewer_than_the_shortest_memory_are_left_and_then_it_grows_again() {
     let soon = scale_of(&values[..21_500]);
     assert!((SHORTEST..3.0 * SHORTEST).contains(&soon.count()));
     assert!(on(soon, &values[21_500..]).count() > 15_000.0);
-    // Of fewer values nothing is forgotten, whatever they do.
+    // With fewer values nothing is forgotten, whatever they do.
     let rising: Vec<f64> = (0..SHORTEST as u32).map(f64::from).collect();
     assert_eq!((scale_of(&rising).count(), scale_of(&rising).moved), (SHORTEST, 0.0));
 }

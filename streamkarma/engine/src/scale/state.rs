@@ -1,14 +1,14 @@
-//! A scale as numbers.
+//! The state of a scale as numbers.
 
 use super::moving::Latest;
 use super::{START, Scale, Sums};
 
-/// No number of a state is larger.
+/// Maximum of any number in a state.
 pub(super) const LARGEST_SUM: f64 = 1e250;
 
-/// How many numbers are kept of an attribute.
+/// Numbers stored per attribute.
 pub const WIDTH: usize = PLAIN + START;
-/// Of these, how many are not first values.
+/// How many of these are not first values.
 const PLAIN: usize = 11;
 
 impl Scale {
@@ -34,7 +34,7 @@ impl Scale {
         row
     }
 
-    /// From a row of a model file; None if no values leave such a row.
+    /// From a row of a model file; None if no sequence of values could produce it.
     pub fn from_row(row: &[f64]) -> Option<Self> {
         let (&[count, mean, squares, mode, mode_count, lead, beyond, kept, lag, excess, moved], first) =
             row.split_first_chunk::<PLAIN>()?;

@@ -1,8 +1,8 @@
-//! All values of a number in short, whatever their order: what a scale can be made of once all are known.
+//! Summarises all values of a number in any order, to make a scale of them once all are known.
 //!
-//! What a running scale takes for far out depends on what came before. A summary does not: it has counts and sums of
-//! the values in each of its *buckets*, eight to each power of two, so that those of parts of the data add up. Where
-//! there are more buckets than [`MOST`], pairs of neighbours become one, until there are not.
+//! What a running scale treats as far out depends on the values before. A summary does not depend on order: it has
+//! counts and sums of the values in each of its *buckets*, eight per power of two, so that those of parts of the data
+//! add up. While there are more than [`MOST`] buckets, pairs of neighbours are merged.
 
 use super::merging::total;
 use super::state::LARGEST_SUM;
@@ -10,32 +10,33 @@ use super::{CUT, LARGEST, START, START_CUT, Scale, Sums, within};
 use crate::cleaning::{OUT, VOTES};
 use crate::state::{Refused, ensure};
 
-/// Most buckets.
+/// Maximum number of buckets.
 const MOST: usize = 512;
-/// A bucket has the sign, the exponent and so many bits of the mantissa of its values in common: 52 less this.
+/// The values of a bucket share the sign, the exponent and the leading bits of the mantissa: 52 less this many.
 const FINEST: u32 = 49;
-/// Mean and deviation are found after a few rounds; values that are cut in one may not be in the next.
+/// Maximum number of rounds to find mean and deviation. A few suffice, but values clipped in one may not be in the
+/// next.
 const ROUNDS: usize = 200;
-/// What is left of a key has a bit at least.
+/// How often keys can be halved: at least a bit of each must remain.
 const LONGEST_KEY: f64 = 14.0;
-/// Counts are below this: a number holds no more.
+/// Counts are below this: floats do not represent all larger ones.
 const MOST_VALUES: f64 = 9_007_199_254_740_992.0;
-/// A value counts at most so often, so that no sum of counts is larger.
+/// Maximum weight of a value, so that no sum of counts exceeds [`MOST_VALUES`].
 const HEAVIEST: f64 = 1e6;
 
-/// How many numbers are kept of a bucket.
+/// Numbers stored per bucket.
 pub const WIDTH: usize = 6;
 
-/// Values in short.
+/// A summary of values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many times neighbours became one.
+    /// How many times neighbouring buckets were merged.
     coarser: u32,
-    /// In ascending order of their keys.
+    /// Sorted by key.
     buckets: Vec<(u16, Bucket)>,
 }
 
-/// Values that are alike.
+/// Similar values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     sums: Sums,
@@ -44,17 +45,17 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Of a value that came so many times.
+    /// From a value that occurred this many times.
     fn of(value: f64, count: f64) -> Self {
         Self { sums: Sums { count, mean: value, squares: 0.0 }, least: value, most: value }
     }
 
-    /// How many values it has.
+    /// Number of values.
     pub fn count(&self) -> f64 {
         self.sums.count
     }
 
-    /// The value, if all of them are one.
+    /// The value, if all of them are equal.
     pub fn only(&self) -> Option<f64> {
         (self.least == self.most).then_some(self.least)
     }
@@ -79,7 +80,7 @@ impl Bucket {
         (self.least, self.most) = (self.least.min(other.least), self.most.max(other.most));
     }
 
-    /// With its values cut to so far from a centre; where some are within and some are not, by their mean.
+    /// Its sums with values clipped to a distance from a centre; if only some of them lie within, the mean decides.
     fn cut(&self, centre: f64, edge: f64) -> Sums {
         if centre - edge <= self.least && self.most <= centre + edge {
             return self.sums;
@@ -91,7 +92,7 @@ impl Bucket {
 }
 
 impl Summary {
-    /// Take in a finite number that counts so often, at most [`HEAVIEST`].
+    /// Add a finite number with a weight, which is at most [`HEAVIEST`].
     pub fn observe(&mut self, value: f64, weight: f64) {
         let (value, weight) = (within(value, LARGEST), weight.min(HEAVIEST));
         let key = self.key(value);
@@ -101,7 +102,7 @@ impl Summary {
         }
     }
 
-    /// Take in what another one has.
+    /// Add all values of another summary.
     pub fn add(&mut self, other: &Self) {
         while self.coarser < other.coarser {
             self.coarsen();
@@ -109,17 +110,17 @@ impl Summary {
         other.buckets.iter().for_each(|(_, bucket)| self.put(*bucket));
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn count(&self) -> f64 {
         self.buckets().map(Bucket::count).sum()
     }
 
-    /// All that there are.
+    /// All buckets.
     pub fn buckets(&self) -> impl Iterator<Item = &Bucket> {
         self.buckets.iter().map(|(_, bucket)| bucket)
     }
 
-    /// Without a value that a bucket has alone.
+    /// Remove a value that has a bucket to itself.
     pub fn forget(&mut self, value: f64) {
         self.buckets.retain(|(_, bucket)| bucket.only() != Some(value));
     }
@@ -153,8 +154,8 @@ impl Summary {
         });
     }
 
-    /// A value that stands for no reading, and how often it came: it lies far out, and is by so many the most
-    /// frequent one out there.
+    /// A value that stands for "no reading", and its count: it lies far out, and outnumbers all others there by enough
+    /// votes.
     pub fn sentinel(&self, scale: &Scale) -> Option<(f64, f64)> {
         let (mean, deviation) = scale.mean_and_deviation();
         let out: Vec<_> =
@@ -173,11 +174,11 @@ impl Summary {
         })
     }
 
-    /// From such rows.
+    /// Restore from such rows.
     ///
     /// # Errors
     ///
-    /// If no values leave them.
+    /// If no values could produce them.
     pub fn from_rows(rows: &[[f64; WIDTH]]) -> Result<Self, Refused> {
         const WHY: &str = "the summaries of numbers make no sense";
         let coarser = rows.first().map_or(0.0, |row| row[0]);
@@ -197,16 +198,16 @@ impl Summary {
         Ok(summary)
     }
 
-    /// A scale of all values, far ones cut as a running scale does in the end.
+    /// A scale of all values, with outliers clipped as a running scale does in the end.
     ///
-    /// One value that makes up more than half of them is counted apart: `usual`, with how often it came, if somebody
-    /// knows, or one that a bucket has alone.
+    /// A value that makes up more than half of them is counted separately: `usual` with its count, if it is given, or
+    /// one that has a bucket to itself.
     pub fn scale(&self, usual: Option<(f64, f64)>) -> Scale {
         self.scale_after(ROUNDS, usual)
     }
 
-    /// The same as a running scale begins: cut by the median distance from the median. By that a value lies far out
-    /// even if it comes too often to be cut in the end.
+    /// The scale that a running one would begin with: clipped by the median distance from the median. By this scale a
+    /// value is far out even if it is too frequent to be clipped in the end.
     pub fn first_scale(&self, usual: Option<(f64, f64)>) -> Scale {
         self.scale_after(1, usual)
     }
@@ -229,7 +230,7 @@ impl Summary {
     }
 }
 
-/// A scale with mean and deviation of what is in some buckets, cut as they say themselves.
+/// A scale with the mean and deviation of the values in some buckets, clipped by that same mean and deviation.
 fn settled(buckets: &[Bucket], mut scale: Scale, rounds: usize) -> Scale {
     let means = buckets.iter().map(|bucket| (bucket.mean(), bucket.count()));
     let mut centre = median(means.collect()).unwrap_or_default();
@@ -252,7 +253,7 @@ fn settled(buckets: &[Bucket], mut scale: Scale, rounds: usize) -> Scale {
     scale
 }
 
-/// The value in the middle by weight.
+/// The weighted median.
 fn median(mut values: Vec<(f64, f64)>) -> Option<f64> {
     values.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let mut left = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;

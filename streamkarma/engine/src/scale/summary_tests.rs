@@ -10,7 +10,7 @@ fn summary_of(values: &[f64]) -> Summary {
     summary
 }
 
-/// As many as `numbers`, in the middle more often.
+/// As many as `numbers`, but more of them in the middle.
 fn bell(count: usize) -> Vec<f64> {
     numbers(12 * count).chunks(12).map(|each| each.iter().sum::<f64>() - 6.0).collect()
 }
@@ -68,7 +68,7 @@ fn it_is_what_a_running_scale_comes_to() {
     });
     let summary = summary_of(&values);
     assert_near(summary.scale(None).mean_and_deviation(), running.mean_and_deviation(), 0.06);
-    // Mostly 0, and the rest as before.
+    // Mostly 0, and otherwise as before.
     let counter: Vec<f64> =
         values.iter().enumerate().map(|(i, &value)| if i % 4 < 3 { 0.0 } else { value }).collect();
     let running = counter.iter().fold(Scale::default(), |mut scale, &value| {
@@ -78,7 +78,7 @@ fn it_is_what_a_running_scale_comes_to() {
     let scale = summary_of(&counter).scale(None);
     assert_eq!((scale.mode, scale.mode_count), (0.0, 15_000.0));
     assert_near(scale.mean_and_deviation(), running.mean_and_deviation(), 0.06);
-    // A value that shares its bucket is known to be usual only if somebody says so.
+    // A value that shares its bucket is only treated as usual if it is given.
     let mixed: Vec<f64> = (0..999).map(|i| if i % 3 == 0 { 37.0 + f64::from(i % 7) } else { 37.0 }).collect();
     let count = mixed.iter().filter(|&&value| value == 37.0).count() as f64;
     let scale = summary_of(&mixed).scale(Some((37.0, count)));

@@ -75,14 +75,14 @@ fn a_weight_is_how_often_a_value_counts() {
         each.sum::<f64>() / all
     };
     let (found, expected) = (of(&|t| weights[t] + 0.5), mean(1, 0.0));
-    // The first 16 count alike.
+    // The first 16 count equally.
     assert!((found.0 - expected).abs() < 1e-2 && (found.1 - mean(2, expected).sqrt()).abs() < 1e-2);
     let once = of(&|_| 1.0);
     for weight in [1e-6, 1e6] {
         let same = of(&|_| weight);
         assert!((same.0 - once.0).abs() < 1e-12 && (same.1 - once.1).abs() < 1e-12);
     }
-    // However heavy the first is, the others tell the deviation.
+    // However heavy the first is, the deviation comes from the others.
     let heavy = of(&|t| if t == 0 { 20.0 } else { 1.0 });
     assert!((heavy.0 - once.0).abs() < 0.1 && (heavy.1 - once.1).abs() < 0.1);
 }

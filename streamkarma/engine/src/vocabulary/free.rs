@@ -1,11 +1,11 @@
-//! Indices that are given up, and a vocabulary that comes back with those that are free.
+//! Eviction of indices, and restoring a vocabulary with its free ones.
 
 use super::{Attribute, Coordinate, NOBODY, Sizes, Vocabulary, size};
 use crate::names::{Name, Stored, shown};
 use crate::state::{Refused, ensure};
 
 impl Vocabulary {
-    /// Give up a coordinate, which is not free; its attribute stays.
+    /// Evict a coordinate, which must not be free; its attribute stays.
     pub fn give_up(&mut self, coordinate: u32) {
         let free = Coordinate { attribute: NOBODY, category: None };
         let gone = std::mem::replace(&mut self.coordinates[coordinate as usize], free);
@@ -18,8 +18,8 @@ impl Vocabulary {
         self.free_coordinates.insert(coordinate);
     }
 
-    /// Give up the attributes that have no coordinate left, but for those that are needed, which
-    /// ascend; returns them.
+    /// Evict the attributes without any coordinates, except those in `needed`, which is ascending; returns the evicted
+    /// ones.
     pub fn give_up_empty(&mut self, needed: &[u32]) -> Vec<u32> {
         let is_empty = |&index: &u32| {
             let attribute = &self.attributes[index as usize];
@@ -42,11 +42,11 @@ impl Vocabulary {
         self.free_attributes.contains(&attribute)
     }
 
-    /// Take over so many attributes of another vocabulary, all of them free so far.
+    /// Take over this many attributes from another vocabulary, all of them free for now.
     ///
     /// # Errors
     ///
-    /// If they do not fit the bounds.
+    /// If they exceed the bounds.
     pub fn restore_attributes(&mut self, count: usize) -> Result<(), Refused> {
         ensure(
             (1..=self.bounds.attributes.max(1)).contains(&count),
@@ -57,11 +57,11 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// The same with so many coordinates only, and with the attributes that these belong to.
+    /// A copy with only this many coordinates, and with the attributes that they belong to.
     ///
     /// # Errors
     ///
-    /// Never, but where it is past its own bounds.
+    /// Only if this vocabulary exceeds its own bounds.
     pub fn first(&self, coordinates: usize) -> Result<Self, Refused> {
         let mut first = Self { ignored: 0, news: self.news.clone(), ..Self::new(self.bounds) };
         let owners = (0..coordinates).map(|at| self.owner(at));
@@ -78,11 +78,11 @@ impl Vocabulary {
         Ok(first)
     }
 
-    /// Take over the next coordinate of another vocabulary: a free one.
+    /// Take over the next coordinate from another vocabulary: a free one.
     ///
     /// # Errors
     ///
-    /// If it does not fit the bounds.
+    /// If it exceeds the bounds.
     pub fn restore_free(&mut self) -> Result<(), Refused> {
         let index = self.coordinates.len();
         ensure(index < self.bounds.coordinates, "the vocabulary cannot hold so many coordinates")?;
@@ -91,11 +91,11 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// The same of one that an attribute has, and what `describe` says of it.
+    /// Take over the next coordinate from another vocabulary: one with an owner, and what `describe` returns for it.
     ///
     /// # Errors
     ///
-    /// If it is there already, its attribute has another name, or it does not fit the bounds.
+    /// If it exists already, its attribute has another name, or it exceeds the bounds.
     pub fn restore(&mut self, owner: u32, name: Name, category: Option<&[u8]>) -> Result<(), Refused> {
         let index = self.coordinates.len() as u32;
         let known = self.find(name);

@@ -1,4 +1,4 @@
-//! Names of several vocabularies in one.
+//! Merges the names of several vocabularies.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use super::{NOBODY, Vocabulary};
 use crate::change::DROPPED;
 use crate::names::Name;
 
-/// The name of an attribute and, if it is one, a category, in the order in which names get their indices: numbers
-/// come before categories.
+/// The name of an attribute and, for a categorical coordinate, the category; ordered as names get their indices:
+/// numbers come before categories.
 pub type Entry<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// Where what a vocabulary has is in another; [`DROPPED`] where it is not, and for what is free.
+/// The indices in another vocabulary; [`DROPPED`] for what it does not have, and for free indices.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// By attribute.
@@ -21,7 +21,7 @@ pub struct Places {
 }
 
 impl Vocabulary {
-    /// All names, and categories if they are any.
+    /// All coordinates with their names and, if they have one, their categories.
     pub fn entries(&self) -> impl Iterator<Item = (usize, Entry<'_>)> {
         let used = (1..self.coordinate_count()).filter(|&coordinate| self.owner(coordinate) != NOBODY);
         used.map(|coordinate| {
@@ -30,16 +30,16 @@ impl Vocabulary {
         })
     }
 
-    /// Whether a name, and a category if it is one, has an index.
+    /// Whether a name, with a category if there is one, has an index.
     pub fn knows(&self, (name, category): Entry) -> bool {
         let attribute = self.find(Name::Text(name));
         attribute.is_some_and(|attribute| self.coordinate(attribute, category).is_some())
     }
 
-    /// The same with names that it does not have yet, each with how often it was used.
+    /// A copy with additional names, each given with how often it was used.
     ///
-    /// They get their indices in the order of the names. Where there are too many, those stay away that were used
-    /// least, of equals the last; also returns how many.
+    /// They get their indices in the order of the names. If there are too many, the least used are left out, and of
+    /// equally used ones the last; also returns how many were left out.
     pub fn with_names(&self, new: &BTreeMap<Entry, u64>) -> (Self, u64) {
         let mut all = self.clone();
         if new.keys().all(|&entry| all.take_in(entry)) {
@@ -68,7 +68,7 @@ impl Vocabulary {
         self.enter(Name::Text(name), category).is_some()
     }
 
-    /// Where what it has is in another.
+    /// The indices of its attributes and coordinates in another vocabulary.
     pub fn places_in(&self, other: &Self) -> Places {
         let attribute = |index: u32| if self.is_free(index) { None } else { other.find(self.name(index)) };
         let mut attributes = vec![0];

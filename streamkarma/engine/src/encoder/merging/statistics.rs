@@ -6,7 +6,7 @@ use crate::encoder::{Encoder, Levels, Use};
 use crate::scale::Scale;
 use crate::vocabulary::{NOBODY, Vocabulary};
 
-/// What is known by new index.
+/// Statistics by new index.
 pub struct Statistics {
     pub tallies: Vec<Tally>,
     pub uses: Vec<Use>,
@@ -15,16 +15,16 @@ pub struct Statistics {
     pub levels: Vec<Levels>,
 }
 
-/// A base, and parts that went on from it.
+/// A base, and parts that continued from it.
 struct Family<'a> {
     base: &'a Member<'a>,
     parts: &'a [Member<'a>],
-    /// Of all together.
+    /// Total number of events.
     events: u64,
 }
 
 impl Statistics {
-    /// What is known in a base and in parts that went on from it.
+    /// Merge the statistics of a base and of parts that continued from it.
     pub fn of(base: &Member, parts: &[Member], vocabulary: &Vocabulary) -> Self {
         let family = Family { base, parts, events: 0 };
         let tallies: Vec<Tally> = (0..vocabulary.attribute_count()).map(|each| family.tally(each)).collect();
@@ -51,7 +51,7 @@ impl Family<'_> {
         let of = |member: &Member| Some(*member.at(coordinate, |encoder| &encoder.uses)?);
         let own: Vec<_> = self.parts.iter().filter_map(|part| Some((of(part)?, part.events()))).collect();
         let before = of(self.base).unwrap_or_else(|| {
-            // The place may have been given up before. Rates that no model has had are as good as there.
+            // The coordinate may have been evicted before. Rates that no model has had count as just used.
             let generation = self.base.encoder.uses.get(coordinate).map_or(0, |place| place.generation);
             Use { last: if own.is_empty() { self.events } else { 0 }, count: 0, generation }
         });
@@ -91,7 +91,7 @@ impl Family<'_> {
 }
 
 impl<'a> Member<'a> {
-    /// What it has of a new coordinate.
+    /// Its entry for a new coordinate.
     fn at<T>(&self, coordinate: usize, all: impl Fn(&'a Encoder) -> &'a Vec<T>) -> Option<&'a T> {
         all(self.encoder).get(self.coordinates[coordinate] as usize)
     }

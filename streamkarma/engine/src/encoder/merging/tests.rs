@@ -13,7 +13,7 @@ fn encoder(bounds: Bounds) -> Encoder {
     Encoder::new(bounds, true, f64::INFINITY).with_rates(2)
 }
 
-/// Numbers where a text spells them, categories elsewhere.
+/// Texts that spell numbers are numbers, others are categories.
 fn encode(encoder: &mut Encoder, event: &[(String, String)], learned: bool) -> Encoded {
     let mut out = Encoded::default();
     encoder.begin();
@@ -24,7 +24,7 @@ fn encode(encoder: &mut Encoder, event: &[(String, String)], learned: bool) -> E
     out
 }
 
-/// Events of numbers, of a counter that is mostly 0, and of categories, some of them rare.
+/// Events with numbers, a counter that is mostly 0, and categories, some of them rare.
 fn events(from: usize, to: usize) -> Vec<Vec<(String, String)>> {
     let event = |at: usize| {
         let number = |salt: usize| (at * 7919 + salt * 104_729) % 1009;
@@ -80,7 +80,7 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
         assert_same(&merged(&base, &[&merged(&base, &[&a, &c]).0, &b]).0, &all);
         assert_same(&merged(&base, &[&a, &merged(&base, &[&c, &b]).0]).0, &all);
         assert_same(&merged(&base, &[&base, &base]).0, &base);
-        // One part alone has other indices, and all else as it was.
+        // A single part gets other indices, and all else is unchanged.
         let (alone, changes) = merged(&base, &[&base, &a]);
         assert_eq!(alone.tallies()[0], a.tallies()[0]);
         for (old, &new) in changes[2].coordinates.iter().enumerate() {
@@ -109,7 +109,7 @@ fn parts_have_the_moments_and_counts_of_one_pass() {
             [&all.tallies()[attribute as usize], &one.tallies()[one.vocabulary().owner(coordinate) as usize]];
         assert_eq!(tallies[0].values, tallies[1].values);
     }
-    // Both parts had few of them, and all of them have many.
+    // All parts together have many categories.
     assert!(all.vocabulary().knows((b"k.rate", Some(b"(rate 1)"))));
 }
 
@@ -125,7 +125,7 @@ fn values_mean_what_they_meant() {
             (change.shares[known as usize], change.attribute_count),
             (1.0, all.vocabulary().attribute_count())
         );
-        // Values that are predicted count in the mean; here they are as good as nothing.
+        // Values that are only predicted have a weight in the mean; here it is negligible.
         let event = [("n1".to_owned(), "3.25".to_owned()), ("n4".to_owned(), "-1".to_owned())];
         let (old, new) = (encode(part, &event, false), encode(&mut all, &event, false));
         for (&k, z) in old.coordinates.iter().zip(&old.values) {
@@ -158,7 +158,7 @@ fn of_too_many_names_those_of_the_base_stay_and_the_most_used() {
     assert_eq!(changes[1].coordinates, [0, 1, DROPPED, 5, 3, 4]);
     assert_eq!(changes[2].attributes, [0, 1, 5, DROPPED, 2]);
     assert_eq!(all.uses()[5].count, 6);
-    // z was there last four events ago, c none, and both parts were as long.
+    // z last occurred six events before the end of b, and longer ago in a.
     assert_eq!(all.uses()[5].last, all.tallies()[0].values - 6);
 }
 
@@ -171,7 +171,7 @@ fn rare_categories_of_two_parts_have_come_twice() {
     };
     let common: Vec<String> = (0..40).map(|i| format!("common{}", i % 32)).collect();
     let base = learn(encoder(PLENTY), &common.iter().map(String::as_str).collect::<Vec<_>>());
-    // Another name before it moves the attribute.
+    // A name before it shifts the attribute's index.
     let [mut a, b] = [["both", "only a"], ["both", "only b"]].map(|names| learn(base.clone(), &names));
     encode(&mut a, &[("another".to_owned(), "1".to_owned())], true);
     let (mut all, _) = merged(&base, &[&a, &b]);
@@ -220,10 +220,10 @@ fn of_entities_the_newest_values_stay() {
     let named = |values: &[(&str, f64)]| {
         values.iter().map(|&(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
     };
-    // Both a and c say m of ann; that of c is nearer to its end.
+    // Both a and c have m of ann; that of c is nearer to the end of its part.
     assert_eq!(said(&mut all, "ann"), named(&[("m", 8.0), ("a", 6.0), ("z", 5.0)]));
     assert_eq!(said(&mut all, "dan"), named(&[("m", 4.0)]));
-    // There is room for three of them, and bob was not there for the longest time.
+    // There is room for three entities, and bob was absent for the longest time.
     assert_eq!(said(&mut all, "bob"), []);
 }
 

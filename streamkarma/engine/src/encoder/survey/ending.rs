@@ -1,4 +1,4 @@
-//! What an encoder makes of a survey.
+//! Turning a survey into the state of an encoder.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::scale::{CLIP, FAR, Scale};
 use crate::state::Refused;
 use crate::vocabulary::NOBODY;
 
-/// Categories that are to have a place: of which attribute, and how often they came.
+/// Categories that get a coordinate: attribute and category, with their counts.
 type Found = BTreeMap<(Vec<u8>, Vec<u8>), u64>;
 
 impl Encoder {
-    /// Make of a survey what is known from then on: scales, sentinels, and which categories are rare.
+    /// Derive what is known from now on from a survey: scales, sentinels, and which categories are rare.
     ///
-    /// Of entities nothing is remembered, nor when anything was last, since what comes next may have come before.
+    /// Nothing is remembered of entities or of latest times, since the events to come may be those surveyed.
     pub fn end_survey(&mut self) {
         let Some(survey) = self.survey.take() else { return };
         let Survey { known, numbers } = *survey;
@@ -43,7 +43,7 @@ impl Encoder {
         }
     }
 
-    /// The same with its names in order, but for those that were known: places that were given up leave no gaps.
+    /// The same with its names in order, except those known before: evicted coordinates leave no gaps.
     fn in_order(&self, known: usize) -> Result<Self, Refused> {
         let mut ordered = Self::new(self.vocabulary.bounds(), self.scale, self.longest)
             .with_rules(self.rules.clone())
@@ -55,7 +55,7 @@ impl Encoder {
         Ok(ordered)
     }
 
-    /// Let new categories of attributes that have many be rare if they came once.
+    /// Make new categories of attributes that have many rare if they occurred once.
     fn take_single_categories(&mut self, known: usize) -> Found {
         let attributes = 0..self.vocabulary.attribute_count() as u32;
         let has_many: Vec<bool> = attributes.map(|attribute| self.has_rare(attribute)).collect();
@@ -76,19 +76,19 @@ impl Encoder {
         found
     }
 
-    /// Whether single categories of an attribute are rare: it has many, which are no parts of times and no rates.
+    /// Whether single categories of an attribute are rare: it has many, which are neither parts of times nor rates.
     fn has_rare(&self, attribute: u32) -> bool {
         let has = |category: &str| self.vocabulary.coordinate(attribute, Some(category.as_bytes())).is_some();
         self.vocabulary.category_count(attribute) > FEW && !has(CIRCLE) && !has(RATE)
     }
 
-    /// Whether a coordinate is that of a pair of words, which has come several times before it got a place.
+    /// Whether a coordinate is that of a pair of words, which occurred several times before it got the coordinate.
     fn is_pair(&self, at: usize) -> bool {
         let is_prose = self.tallies[self.vocabulary.owner(at) as usize].prose > 0;
         is_prose && self.vocabulary.describe(at).1.is_some_and(|category| category.contains(&b' '))
     }
 
-    /// Make a scale of a summary, with what is no measurement taken out or marked.
+    /// Turn a summary into a scale, with values that are not measurements removed or marked.
     fn settle_number(&mut self, at: usize, mut summary: Summary, found: &mut Found) {
         let owner = self.vocabulary.owner(at) as usize;
         let name = self.vocabulary.describe(at).0.text().to_vec();
@@ -132,7 +132,7 @@ impl Encoder {
         self.scales[at] = Scale::merged(Scale::default(), &both, self.longest);
     }
 
-    /// Give what was found a place, and count it.
+    /// Give what was found coordinates, and count it.
     fn enter_found(&mut self, found: &Found) {
         let entries =
             || found.iter().map(|((name, category), &count)| ((&name[..], Some(&category[..])), count));
@@ -151,11 +151,11 @@ impl Encoder {
             if category == Some(RARE.as_bytes()) {
                 tally.rare = if tally.is_of_identifier() { tally.rare } else { place.count };
             } else if self.vocabulary.coordinate(attribute, None).is_none() {
-                // The values of marks, which were not there before.
+                // The values of marks, which did not exist before.
                 tally.values = tally.values.saturating_add(count);
             }
         }
-        // Rates are as good as there.
+        // Rates count as just used.
         self.uses.iter_mut().filter(|place| place.count == 0).for_each(|place| place.last = events);
     }
 }

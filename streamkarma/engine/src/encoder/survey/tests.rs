@@ -20,7 +20,7 @@ fn encode(encoder: &mut Encoder, event: &[(&str, String)]) -> Encoded {
     out
 }
 
-/// Numbers, some far out, some for "no reading", a counter with few exceptions, identifiers, categories, texts.
+/// Numbers, some far out, some meaning "no reading", a counter with few exceptions, identifiers, categories, texts.
 fn event(at: usize) -> Vec<(&'static str, String)> {
     let number = |salt: usize| (at * 7919 + salt * 104_729) % 10_007;
     let mut event = vec![
@@ -41,7 +41,7 @@ fn event(at: usize) -> Vec<(&'static str, String)> {
 
 const ALL: usize = 700;
 
-/// Merged from looks at parts, in any order.
+/// Merged from surveys of parts, in either order.
 fn surveyed(base: &Encoder, mut parts: Vec<Vec<usize>>, reverse: bool) -> Encoder {
     let look = |part: &Vec<usize>| {
         let mut encoder = base.clone();
@@ -54,7 +54,7 @@ fn surveyed(base: &Encoder, mut parts: Vec<Vec<usize>>, reverse: bool) -> Encode
     }
     let looked: Vec<Encoder> = parts.iter().map(look).collect();
     let mut all = base.clone();
-    // As a tree.
+    // Merge as a tree.
     let groups = looked.chunks(3).map(|group| {
         let mut merged = base.clone();
         merged.merge(&group.iter().collect::<Vec<_>>(), false).unwrap();
@@ -90,7 +90,7 @@ fn assert_same(one: &Encoder, other: &Encoder) {
         );
     }
     for (at, (_, category)) in one.vocabulary().entries() {
-        // Of pairs of words the first times are not counted.
+        // The first occurrences of a pair of words are not counted.
         let is_pair = category.is_some_and(|category| category.contains(&b' '));
         assert!(is_pair || one.uses()[at].count == other.uses()[at].count);
     }
@@ -152,13 +152,13 @@ fn it_finds_what_learning_finds() {
     for name in ["id", "k", "n", "text", "at"] {
         assert_eq!(kind(&all, name), kind(&learned, name));
     }
-    // Categories that came once are rare; none of those that came twice is.
+    // Categories that occurred once are rare; those that occurred twice are not.
     let came = |category: &str| (0..ALL).filter(|&at| event(at)[1].1 == category).count();
     for at in 0..200 {
         let category = &event(at)[1].1;
         assert_eq!(coordinate(&all, "k", Some(category)).is_some(), came(category) > 1, "{category}");
     }
-    // Sentinels count as missing, and what is far out.
+    // Sentinels count as missing, and so do outliers.
     let n = &all.tallies()[all.vocabulary().find(Name::Text(b"n")).unwrap() as usize];
     assert_eq!(
         (n.sentinels, n.values + n.sentinels),
@@ -167,7 +167,7 @@ fn it_finds_what_learning_finds() {
     all.set_frozen(true);
     let out = encode(&mut all, &event(0));
     assert!(out.values.iter().all(|value| value.is_finite()));
-    // Nobody knows of a time before.
+    // There is no previous time.
     assert!(
         out.coordinates
             .iter()

@@ -1,25 +1,25 @@
-//! What will be looked up soon.
+//! Prefetches what will be looked up soon.
 //!
-//! With many entities most of the time goes by until what is known of one has come from memory: its place in
-//! a table, then the entity, then its values, each of which says where the next is. Of several entities at
-//! once, the processor waits for all together.
+//! With many entities, most of the time is spent waiting for memory: for an entity's slot in a table, then for the
+//! entity, then for its values, each of which points to the next. For several entities at once, the processor waits for
+//! all of them together.
 
 use std::hint::black_box;
 
 use super::{Entities, Links, Remembered, spread};
 
-/// What is known of fewer entities is in the caches of the processor anyway.
+/// With fewer entities, everything is in the processor's caches anyway.
 const MANY: usize = 4096;
-/// Values in a line of a cache.
+/// Values per cache line.
 const VALUES_IN_A_LINE: usize = 64 / size_of::<Remembered>();
 
 impl Entities {
-    /// Whether there are so many that it is worth while to fetch them.
+    /// Whether there are enough entities for prefetching to pay off.
     pub fn are_many(&self) -> bool {
         self.len() >= MANY
     }
 
-    /// Have what is known of entities at hand when it is looked up. Nothing else comes of it.
+    /// Prefetch the state of entities before it is looked up. This has no other effect.
     pub fn fetch(&self, names: &[&[u8]]) {
         let places: Vec<usize> = names.iter().filter_map(|name| self.guess(name)).collect();
         for &at in &places {
@@ -36,7 +36,8 @@ impl Entities {
         }
     }
 
-    /// Where the entity of a name is if there is one; another may have the same half of a hash.
+    /// The index of the entity with that name if there is one, else perhaps that of another with the same half of a
+    /// hash.
     fn guess(&self, name: &[u8]) -> Option<usize> {
         let (table, half) = self.slot_of(name);
         self.tables[table].find(spread(half), |&(own, _)| own == half).map(|&(_, at)| at as usize)

@@ -1,5 +1,5 @@
-//! What attributes contribute to the score of an explicit form: each feature is split in equal parts among the
-//! attributes that it speaks of, those of its set and its value's own.
+//! Contributions of attributes to the score of an explicit form: that of each feature is divided equally among the
+//! attributes that it depends on, those of its set and its value's own.
 
 use super::features::inverse_norm;
 use super::sets::Set;
@@ -8,7 +8,7 @@ use crate::block::Event;
 use crate::explaining::Explanation;
 
 impl Explicit {
-    /// Explain the scores of an event of which item i speaks of the attributes `of_item(i)`, 0 left out.
+    /// Explain the scores of an event; its item i depends on the attributes `of_item(i)`, without attribute 0.
     pub fn explain_items(&self, event: &Event, of_item: impl Fn(usize) -> Set, into: &mut Explanation) {
         let classes = self.models[0].classes();
         self.map.each_feature(event, |item, set, place, value| {
@@ -24,7 +24,7 @@ impl Explicit {
 }
 
 impl FeatureMap {
-    /// Each feature of an event, as [`Self::expand`] writes them: its item, its set, its place and its value.
+    /// Call `each` with the item, set, place and value of every feature that [`Self::expand`] writes for an event.
     fn each_feature(&self, event: &Event, mut each: impl FnMut(usize, Set, u32, f64)) {
         let mut room = Vec::new();
         let observed = event.observed(&mut room);

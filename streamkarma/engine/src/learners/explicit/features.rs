@@ -1,9 +1,9 @@
-//! The features of k_gamma [H, Thm 4], one by one, for gamma up to 3.
+//! The features of k_gamma [H, Thm 4], listed explicitly, for gamma up to 3.
 //!
 //! k_gamma has a feature x_k for every sequence of fewer than gamma observed attributes. The constant and
-//! k's own attribute are observed whenever x_k is, so sequences that differ only in these say the same:
-//! what is left of one is S, the set of its *other* attributes, fewer than gamma. One feature (S, k)
-//! stands for all its sequences, times the root of their number:
+//! k's own attribute are observed whenever x_k is, so sequences that differ only in these are equivalent. What
+//! distinguishes a sequence is S, the set of its *other* attributes, fewer than gamma. One feature (S, k) stands for
+//! all equivalent sequences, multiplied by the square root of their number:
 //!
 //! | gamma | S empty | {i} | {i, j} |
 //! |---|---|---|---|
@@ -11,53 +11,53 @@
 //! | 2 | √3 (√2) | 1 | |
 //! | 3 | √7 (√3) | √6 (2) | √2 |
 //!
-//! in brackets where x_k is the constant, whose own attribute is itself. Its features with S are
-//! indicators of what is missing.
+//! The numbers in brackets are for the constant as x_k, which is its own attribute. Its features with S are indicators
+//! of missing values.
 
 use super::layout::{Layout, first_code, hash, mix, set_count};
 use crate::block::{Event, room_for};
 use crate::kernel::growth;
 use crate::math::dot;
 
-/// An event's features: places in a table, and the values there.
+/// An event's features: their places in a table, and their values.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
-    /// Below the table's size.
+    /// Places, below the table's size.
     pub index: Vec<u32>,
-    /// As many, none of them 0.
+    /// As many values, none of them 0.
     pub phi: Vec<f64>,
 }
 
-/// How events become features; learners that agree in it can share the features of an event.
+/// Maps events to features. Learners with the same map can share the features of an event.
 #[derive(Clone, Debug)]
 pub struct FeatureMap {
     pub(super) gamma: usize,
     pub(super) normalize: bool,
-    /// Most features of one event; of an event that has more only those of the largest order that has not.
+    /// Maximum number of features of an event; the order of an event is lowered until it has no more than that.
     most: usize,
-    /// By order, whether it is a value or the constant, and the size of S.
+    /// By order, kind (constant or value) and size of S.
     pub(super) roots: [[[f64; 3]; 2]; 4],
     pub(super) layout: Layout,
-    /// How many attributes and coordinates have weights; others are observed, and count in the norm, but
-    /// have no features.
+    /// Number of attributes and coordinates that have weights. Others contribute to the norm as observed, but have no
+    /// features.
     pub(super) attributes: usize,
     pub(super) coordinates: usize,
     sets: Sets,
-    /// Of the observed attributes, where some have several items.
+    /// Buffer for the observed attributes, used where some have several items.
     room: Vec<u32>,
 }
 
 /// The sets S among an event's attributes.
 #[derive(Clone, Debug, Default)]
 struct Sets {
-    /// Of each, already mixed if hashed.
+    /// The code of each set, already mixed if the layout is hashed.
     codes: Vec<i64>,
-    /// Of each the root: beside the constant, beside any other value.
+    /// The root for each set: beside the constant, and beside any other value.
     roots: [Vec<f64>; 2],
 }
 
 impl FeatureMap {
-    /// A map that knows no attribute and no coordinate yet.
+    /// A map without attributes and coordinates.
     pub fn new(gamma: usize, normalize: bool, most: usize) -> Self {
         Self {
             gamma,
@@ -72,17 +72,17 @@ impl FeatureMap {
         }
     }
 
-    /// Let an event have at most so many features.
+    /// Limit the number of features of an event.
     pub fn limit(&mut self, features: usize) {
         self.most = self.most.min(features);
     }
 
-    /// Most features of one event.
+    /// Maximum number of features of an event.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// 1, 2 or 3.
+    /// The order of the kernel: 1, 2 or 3.
     pub fn gamma(&self) -> usize {
         self.gamma
     }
@@ -92,12 +92,12 @@ impl FeatureMap {
         self.normalize
     }
 
-    /// Write an event's features, those that are 0 left out.
+    /// Write an event's features, omitting those that are 0.
     pub fn expand(&mut self, event: &Event, features: &mut Features) {
         features.index.clear();
         features.phi.clear();
         let mut room = std::mem::take(&mut self.room);
-        // At order 1 nothing depends on how many there are.
+        // At order 1 nothing depends on the number of observed attributes.
         let observed = if self.gamma == 1 { &[][..] } else { event.observed(&mut room) };
         let order = self.order_of(event.len(), observed.len());
         let factor = if self.normalize { inverse_norm(event.values, observed.len(), order) } else { 1.0 };
@@ -107,7 +107,7 @@ impl FeatureMap {
             self.list_values(&event.coordinates[..items], event.values, factor, features);
         } else {
             self.list_sets(order, &observed[..known]);
-            // Which of the observed attributes an item belongs to.
+            // Index, among the observed attributes, of the item's attribute.
             let mut own = 0;
             for (item, (&coordinate, value)) in
                 event.coordinates[..items].iter().zip(event.values).enumerate()
@@ -137,7 +137,7 @@ impl FeatureMap {
                 index.extend(coordinates.iter().map(|&each| hash(mix(i64::from(each)), mix(!0), bits)));
             }
         }
-        // Products and bins have many items, of which hardly ever one is left out.
+        // Products and bins have many items, and hardly ever is one omitted.
         if phi.contains(&0.0) || room_for(coordinates) > self.coordinates {
             let mut kept = 0;
             for (item, &coordinate) in coordinates.iter().enumerate() {
@@ -149,13 +149,13 @@ impl FeatureMap {
         }
     }
 
-    /// The order at which an event of so many items of so many attributes is taken.
+    /// The order at which an event with this many items and attributes is expanded.
     pub(super) fn order_of(&self, items: usize, attributes: usize) -> usize {
         let fits = |order: &usize| items.saturating_mul(set_count(attributes, *order)) <= self.most;
         (2..=self.gamma).rev().find(fits).unwrap_or(1)
     }
 
-    /// List the sets: none, and of each attribute the one of it alone and, in order 3, those of it and a
+    /// List the sets: the empty one and, for each attribute, the one of it alone and, at order 3, those of it and a
     /// lower one.
     fn list_sets(&mut self, order: usize, attributes: &[u32]) {
         let Self { gamma, roots, layout, sets: Sets { codes, roots: [constant, value] }, .. } = self;
@@ -180,7 +180,7 @@ impl FeatureMap {
         }
     }
 
-    /// Append the features of a coordinate with every set.
+    /// Append the features of a coordinate combined with every set.
     fn multiply(&self, coordinate: u32, x: f64, kind: usize, features: &mut Features) {
         let Sets { codes, roots } = &self.sets;
         match self.layout {
@@ -197,9 +197,9 @@ impl FeatureMap {
     }
 }
 
-/// Of a value's features, which begin at `first`, those with its `own` attribute, one of so many observed
-/// ones, give way to what is last, from the end on: sets with a higher attribute, then with a lower one or
-/// alone.
+/// Remove those features of a value, which begin at `first`, that have its own attribute in their set; `own` is its
+/// index among the `observed` ones. Each is replaced by the last feature, going backwards: first the sets with a higher
+/// attribute, then those with a lower one or alone.
 fn take_out(order: usize, own: usize, observed: usize, first: usize, features: &mut Features) {
     let Features { index, phi } = features;
     let mut end = index.len();
@@ -218,20 +218,20 @@ fn take_out(order: usize, own: usize, observed: usize, first: usize, features: &
     phi.truncate(end);
 }
 
-/// 1 / sqrt(k(x, x)) of values of so many attributes; 0 for an event that has no norm.
+/// 1 / sqrt(k(x, x)) for the values of this many attributes; 0 for an event with norm zero.
 pub(super) fn inverse_norm(values: &[f64], attributes: usize, order: usize) -> f64 {
     let square = dot(values, values) * growth(attributes as f64, order as u32);
     if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }
 }
 
-/// Root of the number of sequences that a feature stands for, by order, whether it is a value (1) or the
-/// constant (0), and the size of S.
+/// Square root of the number of sequences that a feature stands for, by order, by whether it is a value (1) or the
+/// constant (0), and by the size of S.
 fn roots(gamma: usize) -> [[[f64; 3]; 2]; 4] {
     let mut result = [[[0.0; 3]; 2]; 4];
     for (order, by_kind) in result.iter_mut().enumerate().take(gamma + 1) {
         for (kind, by_size) in by_kind.iter_mut().enumerate() {
             for (size, root) in by_size.iter_mut().enumerate().take(order) {
-                // Of sequences over S and what is always observed, those that leave out none of S.
+                // Of the sequences over S and what is always observed, count those that contain all of S.
                 let over = |symbols: usize| (0..order as u32).map(|n| symbols.pow(n) as f64).sum::<f64>();
                 let all = kind + 1 + size;
                 *root = match size {

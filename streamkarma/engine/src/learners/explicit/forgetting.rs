@@ -1,25 +1,25 @@
-//! Which weights belong to what was given up: all whose feature has it, as its value or in its set.
+//! Clearing the weights of evicted attributes and coordinates: of all features that have one as value or in their set.
 //!
-//! In a hashed table they are cleared as well, and with them what others have there. Where so many features
-//! would have to be cleared that others lost much by it, only those of smaller sets are. Of the others nobody
-//! can tell any more which are of names that are gone, and in time these would fill the table. So one place of
-//! [`CLEARED`] is cleared each time, others every time, but for values alone and attributes beside the constant.
+//! They are cleared in a hashed table as well, together with other features that share their places. Where so many
+//! would have to be cleared that other features lose much, only those with smaller sets are. The rest can no longer be
+//! identified as belonging to evicted names, and would fill the table in time. So one in [`CLEARED`] places is cleared
+//! each time, different ones in turn, except for those of values alone and of attributes beside the constant.
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
 use crate::block::{Gone, below};
 
-/// At most one of so many places of a hashed table is cleared at once.
+/// At most one in this many places of a hashed table is cleared at a time.
 pub(super) const CLEARED: usize = 16;
 
 impl Explicit {
-    /// Whether so many features can be cleared.
+    /// Whether this many features can be cleared at a time.
     pub fn can_clear(&self, features: usize) -> bool {
         let places = self.models[0].places();
         !self.map.layout.is_hashed() || features.saturating_mul(CLEARED) <= places
     }
 
-    /// Forget what was learned of these attributes and coordinates.
+    /// Forget what was learned about evicted attributes and coordinates.
     pub(super) fn clear(&mut self, gone: &Gone) {
         let attributes = below(&gone.attributes, self.map.attributes);
         let coordinates = below(&gone.coordinates, self.map.coordinates);
@@ -32,11 +32,11 @@ impl Explicit {
             places.extend(sets.iter().map(|&code| layout.place(coordinate, code)));
         }
         if self.map.gamma() > 1 {
-            // Beside the constant, which is always there.
+            // Beside the constant, which is always present.
             places.extend(attributes.iter().map(|&own| layout.place(0, first_code(own, self.map.gamma()))));
         }
         let with_them: Vec<i64> = attributes.iter().flat_map(|&own| self.codes_with(own, order)).collect();
-        // The codes are outside: features that are listed have none, but may have 10^8 coordinates.
+        // The outer loop is over codes: with listed features there are none, but there may be 10^8 coordinates.
         for code in with_them {
             places.extend((0..self.map.coordinates as u32).map(|coordinate| layout.place(coordinate, code)));
         }
@@ -46,7 +46,7 @@ impl Explicit {
         }
     }
 
-    /// Clear the next part of a hashed table.
+    /// Clear the next fraction of a hashed table.
     fn sweep(&mut self) {
         let (layout, gamma) = (self.map.layout, self.map.gamma());
         let alone = (0..self.map.coordinates as u32).map(|coordinate| layout.place(coordinate, 0));
@@ -57,7 +57,7 @@ impl Explicit {
         self.swept = (self.swept + 1) % CLEARED;
     }
 
-    /// How many features of sets of fewer than `order` attributes have one of these.
+    /// Number of features, with sets of fewer than `order` attributes, that have one of these.
     fn count(&self, attributes: &[u32], coordinates: &[u32], order: usize) -> usize {
         let known = self.map.attributes;
         let with_one = if order == 1 { 0 } else { set_count(known, order - 1) };
@@ -72,7 +72,7 @@ impl Explicit {
         std::iter::once(0).chain(others).collect()
     }
 
-    /// Of these the codes of sets that have an attribute and lower ones.
+    /// Of these, the codes of sets whose highest attribute is `upper`.
     fn codes_up_to(&self, upper: u32, order: usize) -> impl Iterator<Item = i64> {
         let first = first_code(upper, self.map.gamma());
         let lower = match order {
@@ -83,7 +83,7 @@ impl Explicit {
         lower.map(move |lower| first + lower)
     }
 
-    /// Of these the codes of sets that have an attribute.
+    /// Of these, the codes of sets that contain an attribute.
     fn codes_with(&self, own: u32, order: usize) -> impl Iterator<Item = i64> {
         let (gamma, known) = (self.map.gamma(), self.map.attributes as u32);
         let upper = if order > 2 { own + 1..known } else { 0..0 };

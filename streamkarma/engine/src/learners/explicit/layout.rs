@@ -1,37 +1,37 @@
-//! Where features sit in a table, for as many attributes and coordinates as there are.
+//! The places of features in a table, for any number of attributes and coordinates.
 //!
-//! A feature sits at `(k << set_bits) + code`, for coordinate k and the code of a set S of attributes.
-//! Codes do not depend on how many attributes there are: 0 of the empty set, `i` (gamma 2) or
-//! `1 + i (i - 1) / 2` (gamma 3) of one attribute i, and `1 + j (j - 1) / 2 + i` of two, i < j. Once there
-//! are too many for that, a feature sits at a hash of the two, and features that meet share their weight.
+//! The place of a feature is `(k << set_bits) + code`, for coordinate k and the code of a set S of attributes. Codes do
+//! not depend on the number of attributes: 0 for the empty set, `i` (gamma 2) or `1 + i (i - 1) / 2` (gamma 3) for one
+//! attribute i, and `1 + j (j - 1) / 2 + i` for two, i < j. Once there are too many features for that, the place is a
+//! hash of k and the code, and features that collide share a weight.
 
-/// Odd numbers that spread bits, below 2^63.
+/// Odd multipliers that spread bits, below 2^63.
 const SPREAD: i64 = 0x2545_F491_4F6C_DD1D;
 const SPREAD_AGAIN: i64 = 0x1B87_3593_CC9E_2D51;
 
-/// Where features sit.
+/// Maps features to places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Each has a place of its own.
+    /// Each feature has its own place.
     Plain {
-        /// Bits of the code of a set.
+        /// Number of bits of the code of a set.
         set_bits: u32,
     },
-    /// Each is at its hash.
+    /// The place of each feature is its hash.
     Hashed {
-        /// Bits of the hash, 1 or more.
+        /// Number of bits of the hash, 1 or more.
         bits: u32,
     },
 }
 
 impl Layout {
-    /// Whether features may meet.
+    /// Whether features may collide.
     pub fn is_hashed(self) -> bool {
         matches!(self, Self::Hashed { .. })
     }
 
-    /// The layout for so many attributes and coordinates, and how many bits a place has then: hashed if
-    /// that would be more than `most`, and once it is hashed for good.
+    /// The layout for this many attributes and coordinates, and the number of bits of a place. It is hashed if these
+    /// would be more than `most`, and remains hashed from then on.
     pub fn grown(self, gamma: usize, attributes: usize, coordinates: usize, most: u32) -> (Self, u32) {
         let set_bits = bits_below(set_count(attributes, gamma));
         let bits = set_bits + bits_below(coordinates);
@@ -42,7 +42,7 @@ impl Layout {
         }
     }
 
-    /// Where the feature of a coordinate and the code of a set sits.
+    /// The place of the feature with a coordinate and the code of a set.
     pub fn place(self, coordinate: u32, code: i64) -> u32 {
         match self {
             Self::Plain { set_bits } => (coordinate << set_bits) + code as u32,
@@ -50,7 +50,7 @@ impl Layout {
         }
     }
 
-    /// The coordinate and the code of the feature at a place, unless it is hashed.
+    /// The coordinate and code of the feature at a place; None if hashed.
     pub fn feature(self, place: u32) -> Option<(u32, i64)> {
         match self {
             Self::Plain { set_bits } => Some((place >> set_bits, i64::from(place & ((1 << set_bits) - 1)))),
@@ -58,7 +58,7 @@ impl Layout {
         }
     }
 
-    /// Where the feature at `place` of an earlier layout goes.
+    /// The new place of the feature at `place` of an earlier layout.
     pub fn moved(self, earlier: Self, place: u32) -> u32 {
         match (earlier, self) {
             (Self::Plain { set_bits: old }, Self::Plain { set_bits }) => {
@@ -68,13 +68,12 @@ impl Layout {
                 earlier.feature(place).map_or(place, |(coordinate, code)| self.place(coordinate, code))
             }
             (Self::Hashed { bits: old }, Self::Hashed { bits }) => place >> (old - bits),
-            (Self::Hashed { .. }, Self::Plain { .. }) => place, // never: what is hashed stays so
+            (Self::Hashed { .. }, Self::Plain { .. }) => place, // never: hashed layouts remain hashed
         }
     }
 }
 
-/// How many sets of fewer than `order` attributes there are, the constant counted as one of them but in
-/// no set.
+/// Number of sets of fewer than `order` attributes; `attributes` includes the constant, which is in no set.
 pub fn set_count(attributes: usize, order: usize) -> usize {
     match order {
         1 => 1,
@@ -83,7 +82,7 @@ pub fn set_count(attributes: usize, order: usize) -> usize {
     }
 }
 
-/// The first of the codes of sets whose highest attribute is this one.
+/// The lowest code of the sets whose highest attribute is this one.
 pub fn first_code(attribute: u32, gamma: usize) -> i64 {
     let attribute = i64::from(attribute);
     if gamma == 2 { attribute } else { 1 + attribute * (attribute - 1) / 2 }
@@ -96,13 +95,13 @@ pub fn mix(number: i64) -> i64 {
     number ^ (number >> 32)
 }
 
-/// The hash of a coordinate and a code, both mixed: the upper bits, so that a hash of one bit less is
+/// The hash of a coordinate and a code, both mixed. It consists of the upper bits, so that a hash with one bit less is
 /// this one halved.
 pub fn hash(coordinate: i64, code: i64, bits: u32) -> u32 {
     (((coordinate ^ code).wrapping_mul(SPREAD) as u64) >> (64 - bits)) as u32
 }
 
-/// How many bits the numbers below `limit` have.
+/// Number of bits of the numbers below `limit`.
 fn bits_below(limit: usize) -> u32 {
     usize::BITS - limit.saturating_sub(1).leading_zeros()
 }

@@ -1,21 +1,20 @@
-//! Models that learned apart, made one: where features go that have other names or scales.
+//! Merging models trained separately, and translating features to other names and scales.
 //!
-//! A value that was x = c + b z in the model and is z from now on is a feature (S, k) of k's weight w that
-//! becomes
+//! If a value was x = c + b z in the model and is z from now on, its feature (S, k) with weight w becomes
 //!
-//! - (S, k) of weight b w;
-//! - c times the indicator of S and k's own attribute, which is a feature of the constant. Where these are as
-//!   many as gamma there is no such feature: then each set of all but one of them gets an equal part of the
-//!   weight, times the share of events that have the one left out.
+//! - (S, k) with weight b w;
+//! - c w times the indicator of S and k's own attribute, which is a feature of the constant. If these are as many
+//!   attributes as gamma, there is no such feature: then each set of all but one of them gets an equal share of the
+//!   weight, times the fraction of events in which the omitted one is present.
 //!
-//! The first is exact, and so is the second of fewer than gamma, for events that are taken at order gamma.
-//! Where events are divided by their norm, all is approximate: the norm of an event changes with the scales,
-//! and a shifted target is made up for by the constant as if all events had the norm of a typical one.
+//! The first is exact, and so is the second with fewer than gamma attributes, for events expanded at order gamma. If
+//! events are normalised, everything is approximate: the norm of an event changes with the scales, and the constant
+//! compensates for a shifted target as if all events had a typical norm.
 //!
-//! A hashed table can be carried only where no name moves. Its features that share a weight may differ in
-//! scale, so that weights stay as they are; and so does what was learned of names that are given up.
+//! A hashed table can be translated only if no name moves. Features that share a weight may differ in scale, so weights
+//! stay as they are, including those of evicted names.
 //!
-//! The order of merging shows where so many names come together that the table is hashed.
+//! The order of merging matters only where the combined names are too many for a table that is not hashed.
 
 use std::borrow::Cow;
 
@@ -27,26 +26,26 @@ use crate::learners::linear::{LinearModel, Move};
 use crate::merging::{ensure_alike, ensure_movable};
 use crate::state::Refused;
 
-/// Where part of what was learned of a feature goes, see [`Move`].
+/// One destination of what was learned about a feature, see [`Move`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carried {
-    /// Its coordinate.
+    /// The new coordinate.
     pub coordinate: u32,
-    /// The code of its set.
+    /// The code of the new set.
     pub code: i64,
-    /// What the weight is multiplied by.
+    /// Factor of the weight.
     pub factor: f64,
-    /// What the information is multiplied by.
+    /// Factor of the information.
     pub information: f64,
 }
 
 impl Carried {
-    /// To the feature of order 1 whose value it was so many times.
+    /// To a feature of order 1, where the old value is `stretch` times the new one.
     pub fn stretched(coordinate: u32, stretch: f64) -> Self {
         Self { coordinate, code: 0, factor: stretch, information: 1.0 / (stretch * stretch) }
     }
 
-    /// To a feature of order 1 that makes up for a shift.
+    /// To a feature of order 1 that compensates for a shift.
     pub fn shifted(coordinate: u32, factor: f64) -> Self {
         Self { coordinate, code: 0, factor, information: 0.0 }
     }
@@ -68,18 +67,18 @@ impl Explicit {
         Ok(())
     }
 
-    /// Whether features can move, or need not, for they are hashed and stay.
+    /// Whether features can move; false if they are hashed and need not move.
     ///
     /// # Errors
     ///
-    /// If they would have to, but are hashed.
+    /// If they are hashed but would have to move.
     pub fn can_move(&self, change: &Change) -> Result<bool, Refused> {
         let hashed = self.map.layout.is_hashed();
         ensure_movable(hashed, change)?;
         Ok(!hashed)
     }
 
-    /// Where all that was learned goes, if `list` says it of a coordinate and the code of a set.
+    /// The destinations of everything learned; `list` gives those for a coordinate and the code of a set.
     pub fn moves(&self, mut list: impl FnMut(u32, i64, &mut Vec<Carried>)) -> Vec<(u32, Carried)> {
         let mut touched: Vec<u32> = self.models.iter().flat_map(LinearModel::touched).collect();
         touched.sort_unstable();
@@ -94,7 +93,7 @@ impl Explicit {
         moves
     }
 
-    /// Go over to so many attributes and coordinates, with what was learned where `moves` says.
+    /// Switch to this many attributes and coordinates, moving what was learned according to `moves`.
     pub fn rearrange(&mut self, attributes: usize, coordinates: usize, moves: &[(u32, Carried)]) {
         (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
         let (layout, bits) = self.layout(self.models[0].classes());
@@ -102,13 +101,13 @@ impl Explicit {
             let Carried { coordinate, code, factor, information } = *to;
             Move { from: *from, to: layout.place(coordinate, code), factor, information }
         });
-        // A file may have weights of what is not known; they have no place.
+        // A file may contain weights of unknown features; they have no place.
         let moves: Vec<Move> = moves.filter(|each| each.to < 1 << bits).collect();
         self.models.iter_mut().for_each(|model| model.transfer(&moves, 1 << bits));
         self.map.layout = layout;
     }
 
-    /// Go over to other targets; `square` is that of the norm of a typical event.
+    /// Switch to other targets; `square` is the squared norm of a typical event.
     pub fn retarget(&mut self, change: &Change, square: f64) {
         let norm = if self.map.normalize() { square.max(1.0).sqrt() } else { 1.0 };
         let (constant, gamma) = (self.map.layout.place(0, 0), self.map.gamma());
@@ -139,7 +138,7 @@ impl Explicit {
         self.settings() == other.settings() && steps(self) == steps(other) && classes(self) == classes(other)
     }
 
-    /// The same, its features where another layout has them.
+    /// The same model, with its features in the places of another layout.
     fn in_layout(&self, layout: Layout, bits: u32) -> Cow<'_, Self> {
         let mut moved = Cow::Borrowed(self);
         if layout != self.map.layout {
@@ -150,7 +149,7 @@ impl Explicit {
 }
 
 impl FeatureMap {
-    /// Where what was learned of a feature goes.
+    /// List the destinations of what was learned about a feature.
     fn carry(&self, coordinate: u32, code: i64, change: &Change, into: &mut Vec<Carried>) {
         let set = Set::of(code, self.gamma());
         let (Some(moved), Some(beside)) = (change.coordinate(coordinate), set.carried(change)) else {
@@ -165,7 +164,7 @@ impl FeatureMap {
         }
     }
 
-    /// Put so many times a weight beside the indicator of a set, which may be too large for a feature.
+    /// Carry `factor` times a weight to the indicator of a set, which may be too large for a feature.
     fn shift(&self, set: Set, factor: f64, change: &Change, into: &mut Vec<Carried>) {
         let (gamma, size) = (self.gamma(), set.attributes().len());
         let [constant, _] = &self.roots[gamma];

@@ -1,4 +1,4 @@
-//! Carrying to other names and scales, and merging, against scores of the same events.
+//! Translation to other names and scales, and merging, checked by the scores of the same events.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::learners::linear::Update;
 use crate::loss::Loss;
 use crate::state::Array;
 
-/// The most attributes of the events here; a third of them are sets of tags.
+/// Maximum number of attributes of an event here; a third of them are sets of tags.
 const MOST: u32 = 9;
 const COORDINATES: usize = 2 * MOST as usize + 2;
 
@@ -46,7 +46,7 @@ fn carried(learner: &Explicit, change: &Change) -> Explicit {
 }
 
 fn assert_same(one: &Explicit, other: &Explicit, within: f64) {
-    // Merged with nothing, so that no global factor is left.
+    // Merging with nothing removes the global factors.
     let (one, other) = (merged(one, &[]).state(), merged(other, &[]).state());
     assert!(one.0.keys().eq(other.0.keys()));
     for (name, (one, other)) in one.0.iter().zip(other.0.values()).map(|((name, a), b)| (name, (a, b))) {
@@ -61,7 +61,7 @@ fn assert_same(one: &Explicit, other: &Explicit, within: f64) {
     }
 }
 
-/// Nothing but the owners of the coordinates of [`items`].
+/// The identity, with the owners of the coordinates of [`items`].
 fn none() -> Change {
     let mut owners: Vec<u32> = (0..COORDINATES as u32).collect();
     for attribute in (3..=MOST).step_by(3) {
@@ -76,7 +76,7 @@ fn none() -> Change {
     Change::none(MOST as usize + 1, owners)
 }
 
-/// All names in the opposite order, with some free ones between.
+/// All names in reverse order, with free ones in between.
 fn permuted() -> Change {
     let mut change = none();
     let count = COORDINATES as u32;
@@ -86,7 +86,7 @@ fn permuted() -> Change {
     change
 }
 
-/// An event as it is after a change.
+/// An event as expressed after a change.
 fn expressed(event: &Items, change: &Change) -> Items {
     let item = |&(attribute, coordinate, x): &(u32, u32, f64)| {
         let (shift, stretch) = (change.shift[coordinate as usize], change.stretch[coordinate as usize]);
@@ -179,8 +179,8 @@ fn other_scales_leave_scores_as_they_are_where_the_formulas_are_exact() {
             take(&mut learner, event, label(1, t as u64), 1.0);
         }
         assert_scores_stay(&learner, &change, &all);
-        // Shifts where there is a feature for them: of events of fewer attributes than gamma; and where
-        // nothing is missing.
+        // Shifts are exact where there is a feature for them, in events with fewer attributes than gamma, and where no
+        // value is missing.
         let mut shifted = change.clone();
         (shifted.shift[1], shifted.shift[2], shifted.shift[4]) = (0.3, -0.4, 2.0);
         let complete = |t: u64, width: usize| -> Items {
@@ -221,7 +221,7 @@ fn targets_of_another_unit() {
         let mut change = none();
         change.target = (0.25, 2.0);
         let (mut before, mut after) = (learner.clone(), carried(&learner, &change));
-        // Where events are normalised, one of the typical norm.
+        // If events are normalised, the result is exact for one with the typical norm.
         let event: Items = (0..=MOST).map(|k| (k, k, 1.0)).collect();
         let [one, other] = [&mut before, &mut after].map(|each| take(each, &event, f64::NAN, 1.0)[0]);
         assert!((one - (0.25 + 2.0 * other)).abs() < 1e-10);
@@ -239,7 +239,7 @@ fn hashed_tables_are_merged_where_names_are_the_same() {
         assert_same(&a, &merged(&base, &[&a, &base]), 1e-12);
         assert!(a.clone().carry(&permuted()).unwrap_err().contains("hashed"));
         assert_eq!(carried(&a, &none()).state(), a.state());
-        // What fits no more is hashed from then on.
+        // A table that no longer fits becomes hashed.
         let mut change = permuted();
         change.coordinates[1] = 1 << 20;
         assert!(carried(&taught(begin(gamma, true, update, 20), 0..9), &change).map.layout.is_hashed());
@@ -259,7 +259,7 @@ fn other_settings_are_refused_and_nothing_breaks_on_states_that_are_taken() {
         assert!(base.clone().merge(&[&other]).unwrap_err().contains("settings"));
     }
     for gamma in [1, 2, 3] {
-        // Weights in every place, also of what is not known.
+        // Weights at every place, including those of unknown features.
         let mut state = taught(begin(gamma, true, Update::Arow, 20), 0..30).state();
         let places = taught(begin(gamma, true, Update::Arow, 20), 0..30).models[0].places();
         state.put_i64s("index", (0..places as i64).collect(), &[places]);

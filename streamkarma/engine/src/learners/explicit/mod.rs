@@ -1,11 +1,11 @@
 //! KARMA in its explicit form: one weight per feature, no support vectors and no budget.
 //!
-//! The hypotheses are those of the support vectors; what an event costs is the number of its features,
-//! |o|^gamma, however long the stream and however many attributes there are.
+//! The hypotheses are the same as with support vectors. The cost of an event is its number of features, |o|^gamma,
+//! independent of the length of the stream and the total number of attributes.
 //!
-//! Every feature has a weight of its own until there are too many for the table; from the first event to
-//! be learned that needs one more, the table is hashed: features that meet share one weight, which begins
-//! as the sum of theirs (of AROW's variances as the least).
+//! Every feature has its own weight while the table has capacity. When an event to be learned exceeds it, the table
+//! becomes hashed: features that collide share one weight, which starts as the sum of theirs (for AROW's variances,
+//! the minimum).
 
 mod explaining;
 mod features;
@@ -34,23 +34,23 @@ use crate::learners::linear::{LinearModel, Step};
 use crate::merging::of_kind;
 use crate::state::{Refused, State, ensure};
 
-/// A linear model on the features of k_gamma; or several, that take other steps.
+/// A linear model on the features of k_gamma, or several models that take different steps.
 #[derive(Clone, Debug)]
 pub struct Explicit {
     table_bits: u32,
     map: FeatureMap,
     models: Vec<LinearModel>,
     features: Features,
-    /// Which part of a hashed table is swept next.
+    /// First place of the next sweep of a hashed table.
     swept: usize,
 }
 
 impl Explicit {
-    /// A learner that knows nothing.
+    /// An untrained learner.
     ///
-    /// `gamma`, the order of the kernel, is 1, 2 or 3; with `normalize` every event has norm 1 in feature
-    /// space. `table_bits`, log2 of the most weights, those of all classes together, is 8 to 30; an event
-    /// with more features than that is taken at a lower order.
+    /// `gamma`, the order of the kernel, is 1, 2 or 3; with `normalize` every event has norm 1 in feature space.
+    /// `table_bits`, log2 of the maximum number of weights over all classes, is 8 to 30. An event with more features
+    /// than this maximum is expanded at a lower order.
     ///
     /// # Errors
     ///
@@ -68,26 +68,26 @@ impl Explicit {
         })
     }
 
-    /// The same, but an event with more than so many features is taken at a lower order, too.
+    /// The same learner, but events with more than this many features are also expanded at a lower order.
     #[must_use]
     pub fn with_most(mut self, features: usize) -> Self {
         self.map.limit(features);
         self
     }
 
-    /// What learners have in common that see the same features.
+    /// The settings that learners with the same features share.
     fn settings(&self) -> (usize, bool, usize, u32) {
         (self.map.gamma(), self.map.normalize(), self.map.most(), self.table_bits)
     }
 
-    /// How many coordinates have weights.
+    /// Number of coordinates that have weights.
     pub fn coordinates(&self) -> usize {
         self.map.coordinates
     }
 
-    /// Make room for what an event has; returns whether there is anything new.
+    /// Extend the table for the attributes and coordinates of an event; returns whether any are new.
     fn meet(&mut self, event: &Event) -> bool {
-        // Attributes ascend; of the coordinates of one the order is open.
+        // Attributes ascend; the coordinates of one attribute are in any order.
         let attributes =
             event.attributes.last().map_or(0, |&last| last as usize + 1).max(self.map.attributes);
         let coordinates = room_for(event.coordinates).max(self.map.coordinates);
@@ -99,7 +99,7 @@ impl Explicit {
         is_new
     }
 
-    /// Room for what is known, with so many classes; hashed if there is none.
+    /// Resize the table for all known features and this many classes; it is hashed if they do not fit.
     fn make_room(&mut self, classes: usize) {
         let (layout, bits) = self.layout(classes);
         self.relocate(layout, bits);
@@ -118,12 +118,12 @@ impl Explicit {
         self.map.layout = layout;
     }
 
-    /// The layout for what is known, with so many classes, and bits of the places of one class's weights.
+    /// The layout for all known features and this many classes, and log2 of the number of places per class.
     fn layout(&self, classes: usize) -> (Layout, u32) {
         self.grown(self.map.layout, classes)
     }
 
-    /// The same, after an earlier layout.
+    /// The same, as the successor of an earlier layout.
     fn grown(&self, earlier: Layout, classes: usize) -> (Layout, u32) {
         let class_bits = usize::BITS - classes.saturating_sub(1).leading_zeros();
         let most = self.table_bits.saturating_sub(class_bits).max(1);
@@ -185,7 +185,7 @@ impl Learner for Explicit {
 
     fn widen(&mut self, classes: usize) {
         let classes = classes.max(self.classes()).max(2);
-        // First to fewer places, then to more classes: the table is never larger than it may be.
+        // Reduce the places before adding classes, so that the table never exceeds its maximum size.
         self.make_room(classes);
         self.models.iter_mut().for_each(|model| model.widen(classes));
     }

@@ -1,4 +1,4 @@
-//! Sets of attributes, told from their codes and back.
+//! Sets of attributes, and their conversion from and to codes.
 
 use super::layout::first_code;
 use crate::change::Change;
@@ -11,10 +11,10 @@ pub struct Set {
 }
 
 impl Set {
-    /// The set of a code.
+    /// The set with this code.
     pub fn of(code: i64, gamma: usize) -> Self {
         let empty = Self::default();
-        let code = code as u32; // below the places of a table
+        let code = code as u32; // below the number of places of a table
         match gamma {
             _ if code == 0 => empty,
             1 | 2 => empty.with(code),
@@ -26,13 +26,13 @@ impl Set {
         }
     }
 
-    /// The set of one attribute; of the constant the empty one.
+    /// The set of one attribute; for the constant, the empty one.
     pub fn of_one(attribute: u32) -> Self {
         let empty = Self::default();
         if attribute > 0 { empty.with(attribute) } else { empty }
     }
 
-    /// The code of this set, which has fewer than gamma attributes.
+    /// The code of this set, which must have fewer than gamma attributes.
     pub fn code(self, gamma: usize) -> i64 {
         match *self.attributes() {
             [] => 0,
@@ -41,12 +41,12 @@ impl Set {
         }
     }
 
-    /// What is in it.
+    /// The attributes of this set.
     pub fn attributes(&self) -> &[u32] {
         &self.attributes[..self.len]
     }
 
-    /// This and one more, which is nothing new if it is in it already; there is room for it.
+    /// This set with an attribute, which it may already contain; otherwise there must be room for it.
     #[must_use]
     pub fn with(mut self, attribute: u32) -> Self {
         if !self.attributes().contains(&attribute) {
@@ -57,7 +57,7 @@ impl Set {
         self
     }
 
-    /// All sets of fewer than `order` of some attributes, which ascend.
+    /// All sets of fewer than `order` of these attributes, which must ascend.
     pub fn of_fewer_than(order: usize, attributes: &[u32]) -> impl Iterator<Item = Self> {
         let empty = Self::default();
         let alone = attributes.iter().enumerate().filter(move |_| order > 1);
@@ -68,20 +68,20 @@ impl Set {
         }))
     }
 
-    /// This and what is in another set; there is room for it.
+    /// The union with another set; there must be room for it.
     #[must_use]
     pub fn joined(self, other: Self) -> Self {
         other.attributes().iter().fold(self, |set, &attribute| set.with(attribute))
     }
 
-    /// This and not one of them.
+    /// This set without an attribute.
     #[must_use]
     pub fn without(self, attribute: u32) -> Self {
         let others = self.attributes().iter().filter(|&&other| other != attribute);
         others.fold(Self::default(), |set, &other| set.with(other))
     }
 
-    /// The same attributes at the indices that they have from now on; none if one of them is given up.
+    /// The same attributes at their new indices; None if one of them was evicted.
     pub fn carried(self, change: &Change) -> Option<Self> {
         let all = self.attributes().iter();
         all.map(|&attribute| change.attribute(attribute))

@@ -1,4 +1,4 @@
-//! What goes into a model file, and what may come from one.
+//! Writing the model to a file, and validating what is read from one.
 
 use super::forgetting::CLEARED;
 use super::{Explicit, LinearModel, Step};
@@ -8,8 +8,8 @@ use crate::vocabulary::PASSING;
 const WHY: &str = "the weights contradict each other";
 
 impl Explicit {
-    /// Everything learned, of weights only those that were touched; those of the second model and of each
-    /// further one are a part of their own.
+    /// Everything learned; of the weights, only those touched. The weights of the second model and of each further one
+    /// are in a part of their own.
     pub(super) fn to_state(&self) -> State {
         let mut state = weights_of(&self.models[0]);
         let known = [self.map.attributes, self.map.coordinates, self.swept];
@@ -21,7 +21,7 @@ impl Explicit {
         state
     }
 
-    /// The learner of a state, with the settings of this one.
+    /// The learner with a given state and the settings of this one.
     pub(super) fn restored(
         &self,
         state: &State,
@@ -29,7 +29,7 @@ impl Explicit {
         coordinates: usize,
     ) -> Result<Self, Refused> {
         let ((known, known_shape), (hashed, hashed_shape)) = (state.i64s("known")?, state.bools("hashed")?);
-        // Beside these two, four arrays of each model.
+        // Beside these two, there are four arrays per model.
         let arrays = 2 + 4 * self.models.len();
         ensure(state.0.len() == arrays && known_shape == [3] && hashed_shape == [1], WHY)?;
         let step = *self.models[0].settings();
@@ -37,7 +37,7 @@ impl Explicit {
             .with_most(self.map.most());
         let within =
             |number: i64, limit: usize| usize::try_from(number).ok().filter(|number| *number <= limit);
-        // A merged model may have dropped the last names; hashed weights stay where they are.
+        // Merging may have dropped the last names, while hashed weights stay in place.
         let most = |limit: usize| if hashed[0] { limit.max(PASSING as usize) } else { limit };
         let (Some(attributes), Some(coordinates)) =
             (within(known[0], most(attributes)), within(known[1], most(coordinates)))
@@ -55,13 +55,13 @@ impl Explicit {
         }
         ensure(models.iter().all(|model| model.classes() == models[0].classes()), WHY)?;
         let (layout, _) = learner.layout(models[0].classes());
-        // Once it is hashed it stays so, but then it is for what is known that there is no room.
+        // A hashed table stays hashed, but then the known features must be too many for a plain one.
         ensure(layout.is_hashed() == hashed[0], WHY)?;
         learner.map.layout = layout;
         Ok(Self { models, ..learner })
     }
 
-    /// The model of a state's part, each weight in the place that it has for what is known.
+    /// The model in a state's part, with each weight at its place in the layout for all known features.
     fn restored_model(&self, step: Step, part: &State) -> Result<LinearModel, Refused> {
         let mut model = LinearModel::restored(step, "clock", part, 1 << self.table_bits)?;
         let (index, shape) = part.i64s("index")?;
@@ -75,7 +75,7 @@ impl Explicit {
     }
 }
 
-/// The weights of a model that were touched, and where they are.
+/// The touched weights of a model, and their places.
 fn weights_of(model: &LinearModel) -> State {
     let (index, mut state) = (model.touched(), State::default());
     model.put_state(&index, "clock", &mut state);

@@ -1,4 +1,4 @@
-//! Features against the kernel, growing tables, and states.
+//! Tests of features against the kernel, of growing tables, and of states.
 
 use super::*;
 use crate::kernel::growth;
@@ -15,7 +15,7 @@ pub(super) fn step(update: Update) -> Step {
     Step { update, loss, r: 1.0, eta, rho: 0.01, steepness: 1.0, half_life: 100.0, restarts: false }
 }
 
-/// An event of some of `most` attributes, the same for every `seed`; each third is a set of categories.
+/// An event with some of `most` attributes, determined by `seed`; every third one is a set of categories.
 pub(super) fn items(seed: u64, most: u32) -> Items {
     let mut bits = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut result = vec![(0, 0, 1.0)];
@@ -35,7 +35,7 @@ pub(super) fn items(seed: u64, most: u32) -> Items {
     result
 }
 
-/// How many attributes an event has, or shares with another.
+/// Number of attributes that an event shares with another, or has, if both are the same.
 fn shared(one: &Items, other: &Items) -> f64 {
     let mut attributes: Vec<u32> = one.iter().map(|item| item.0).collect();
     attributes.dedup();
@@ -56,7 +56,7 @@ pub(super) fn take(learner: &mut impl Learner, items: &Items, label: f64, weight
     scores
 }
 
-/// A learner that has seen a hundred events of up to twelve attributes.
+/// A learner that has learned a hundred events with up to twelve attributes.
 fn learned(gamma: usize, update: Update, table_bits: u32, classes: usize) -> Explicit {
     let mut learner = Explicit::new(gamma, true, step(update), table_bits).unwrap();
     if classes > 1 {
@@ -115,7 +115,7 @@ fn what_is_unknown_counts_in_the_norm_only() {
     assert!((beside - expected).abs() < 1e-12);
     take(&mut learner, &event, 1.0, 0.0);
     assert_eq!((learner.map.attributes, learner.map.coordinates), (before.attributes, before.coordinates));
-    // Learned, it is hashed, and nothing breaks.
+    // Once the event is learned, the table is hashed, and nothing breaks.
     take(&mut learner, &event, 1.0, 1.0);
     assert!(learner.map.layout.is_hashed());
 }
@@ -133,7 +133,7 @@ fn a_table_that_grows_or_is_hashed_keeps_what_was_learned() {
         learner.map.coordinates = (1 << 22) + 1;
         learner.make_room(1);
         assert!(learner.map.layout.is_hashed());
-        // Some hundred features in 2^22 places.
+        // A few hundred features in 2^22 places.
         assert!((take(&mut learner, &items(7, 9), f64::NAN, 1.0)[0] - before).abs() < 1e-9);
     }
 }
@@ -184,7 +184,7 @@ fn states_come_back() {
                 let event = items(t, 20);
                 assert_eq!(take(&mut back, &event, 1.0, 1.0), take(&mut learner, &event, 1.0, 1.0));
             }
-            // Of fewer names, unless the weights stay where they are: those given up may have been the last.
+            // Fewer names are accepted only if hashed, as weights stay in place and the last names may be evicted.
             let is_hashed = learner.map.layout.is_hashed();
             assert_eq!(back.restore(&learner.state(), 5, 40).is_ok(), is_hashed);
             assert_eq!(back.restore(&learner.state(), 30, 7).is_ok(), is_hashed);

@@ -1,17 +1,16 @@
-//! Factorisation machines that learned apart, made one.
+//! Merges factorisation machines trained separately.
 //!
-//! Parameters are averaged as AdaGrad's weights of linear models are, by what was gained in squared
-//! gradients; factors row by row, after those of each part are turned to those of the base, see
-//! [`super::rotation`].
+//! Parameters are averaged like AdaGrad's weights in linear models, weighted by the gain in squared gradients; factors
+//! row by row, after those of each part have been rotated towards those of the base, see [`super::rotation`].
 //!
-//! A coordinate that goes to another place begins elsewhere there, but keeps its factors, so that scores
-//! stay: with x = c + b z a factor v becomes b v, and a weight w becomes b (w + Σ_j c_j p_j <v, v_j>) over
-//! the other coordinates, each there in the share p_j of events. Approximate, since that is a mean and events
-//! are divided by their norm. What was never learned begins anew.
+//! A coordinate that moves to another index has other initial factors there, but keeps its factors, so that scores do
+//! not change: with x = c + b z a factor v becomes b v, and a weight w becomes b (w + Σ_j c_j p_j <v, v_j>) over the
+//! other coordinates, each present in a fraction p_j of events. This is approximate, since it is a mean and events are
+//! divided by their norm. What was never learned starts from scratch.
 //!
-//! Two classes change their signs, but no factors have these scalar products negated: they are forgotten
-//! then. A hashed table can be carried only where no name moves; its factors stay as they are whatever the
-//! scales, and are averaged as they are.
+//! If two classes are swapped, the signs of scores change, but no factors have the negated scalar products: they are
+//! then forgotten. A hashed table can only be translated if no name moves; its factors do not change with the scales,
+//! and are averaged without rotation.
 
 use super::rotation::{Square, nearest, products, spread, turned};
 use super::rows::{RANK, Row, Rows, SLOTS, factors, starts};
@@ -65,7 +64,7 @@ impl FactorisationMachine {
 }
 
 impl Rows {
-    /// Number the classes anew; with one row the signs of all weights change, and factors are forgotten.
+    /// Renumber the classes; with one row, the signs of all weights change, and factors are forgotten.
     pub(super) fn relabel(&mut self, places: &[usize]) {
         if self.classes > 1 {
             self.rows = relabelled(&self.rows, self.places, places);
@@ -73,13 +72,13 @@ impl Rows {
             for row in &mut self.rows {
                 let (moved, moment) = (row.moved[RANK], row.moments[RANK]);
                 *row = Row::default();
-                // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+                // Subtracted from 0, so that a zero gets no sign: no file preserves it.
                 (row.moved[RANK], row.moments[RANK]) = (0.0 - moved, moment);
             }
         }
     }
 
-    /// Go over to so many coordinates, of which some were known; each has its own row.
+    /// Translate to `coordinates` coordinates, of which `known` were known before; each has its own row.
     fn carry(&mut self, known: usize, coordinates: usize, change: &Change) {
         let (rows, places) = (std::mem::take(&mut self.rows), self.places);
         if places == 0 {
@@ -95,13 +94,12 @@ impl Rows {
         }
     }
 
-    /// Of a regression, go over to targets of which the present ones are `shift + stretch y`, where an event
-    /// has such a norm.
+    /// Translate a regression to targets y in which the present ones are `shift + stretch y`, for events of this norm.
     fn retarget(&mut self, (shift, stretch): (f64, f64), norm: f64) {
         if (shift, stretch) == (0.0, 1.0) || self.places == 0 {
             return;
         }
-        // Factors are multiplied with each other.
+        // Factors are multiplied by each other.
         let root = stretch.sqrt();
         let slopes = if self.settings.loss == Loss::Squared { stretch * stretch } else { 1.0 };
         for (at, row) in self.rows.iter_mut().enumerate().filter(|(_, row)| **row != Row::default()) {
@@ -117,19 +115,19 @@ impl Rows {
         }
     }
 
-    /// What is left of a row after so many steps.
+    /// The fraction of a row that is left after this many steps.
     fn decay(&self, steps: u64) -> f64 {
         1.0 / pow(self.growth, steps as f64)
     }
 
-    /// Take in what parts have learned, each since steps that left so much of what there was.
+    /// Merge what parts have learned, each with the fraction that its steps left of the base; `steps` is their total.
     fn merge(&mut self, parts: &[(&Self, f64)], steps: u64, turns: bool) {
         let decay = self.decay(steps);
         for class in 0..self.classes {
             let mut parts: Vec<Part> =
                 parts.iter().map(|&(rows, decay)| Part { rows, decay, class, turn: None }).collect();
             let turned: Vec<_> = parts.iter().map(|part| part.turn_to(self)).collect();
-            // One alone stays as it is.
+            // A single part is not rotated.
             if turns && turned.iter().flatten().count() > 1 {
                 parts.iter_mut().zip(turned).for_each(|(part, turn)| part.turn = turn);
             }
@@ -141,16 +139,16 @@ impl Rows {
     }
 }
 
-/// One class of a model that went on from a base.
+/// One class of a model that continued from a base.
 struct Part<'a> {
     rows: &'a Rows,
-    /// What is left of the base in it.
+    /// The fraction of the base that is left in it.
     decay: f64,
     class: usize,
     turn: Option<Square>,
 }
 
-/// What a part has learned of a coordinate: its parameters, and how much their squared gradients grew.
+/// What a part has learned of a coordinate: its parameters, and the growth of their squared gradients.
 struct Learned {
     weight: f64,
     factors: [f64; RANK],
@@ -158,7 +156,7 @@ struct Learned {
 }
 
 impl Part<'_> {
-    /// What it learned of a row that was this one.
+    /// What the part has learned of a row that was `base`.
     fn learned(&self, base: &Row, place: usize) -> Learned {
         let Rows { rows, places, factor, .. } = self.rows;
         let now = if place < *places { rows[self.class * places + place] } else { Row::default() };
@@ -172,7 +170,7 @@ impl Part<'_> {
         Learned { weight: scale * now.moved[RANK] - self.decay * base.moved[RANK], factors, gains }
     }
 
-    /// How its factors are brought nearest to those of the base.
+    /// The rotation that brings its factors nearest to those of the base.
     fn turn_to(&self, base: &Rows) -> Option<Square> {
         let rows = &base.rows[self.class * base.places..][..base.places];
         nearest(&products(rows.iter().enumerate().map(|(place, row)| {
@@ -182,7 +180,7 @@ impl Part<'_> {
     }
 }
 
-/// A row with what parts have learned of it; its factors are averaged by what was gained for all of them.
+/// A row merged with what parts have learned of it; its factors are averaged by their total gain.
 fn merged(base: &Row, coordinate: u32, decay: f64, parts: impl Iterator<Item = Learned>) -> Row {
     let mut row = *base;
     row.moved.iter_mut().chain(&mut row.moments).for_each(|each| *each *= decay);
@@ -203,10 +201,10 @@ fn merged(base: &Row, coordinate: u32, decay: f64, parts: impl Iterator<Item = L
     row
 }
 
-/// Rows of one class that were touched, and at which coordinates they are from now on.
+/// The touched rows of one class, and their new coordinates.
 fn carried(rows: &[Row], change: &Change) -> Vec<(u32, Row)> {
     let mut known: Vec<(usize, [f64; RANK])> = Vec::new();
-    // By what the others' shifts change each weight: the sum of c_j p_j v_j.
+    // The effect of the others' shifts on each weight: the sum of c_j p_j v_j.
     let (mut shifts, mut squares, mut constant) = ([0.0; RANK], 0.0, 0.0);
     let shift = |k: usize| change.shift[k] * change.share_of(k as u32);
     for (k, row) in rows.iter().enumerate().skip(1).filter(|(_, row)| **row != Row::default()) {

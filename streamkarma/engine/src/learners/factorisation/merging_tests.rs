@@ -1,10 +1,10 @@
-//! Merging in any order, names and scales that change, and what merging is worth.
+//! Merging in any order, changes of names and scales, and the benefit of merging.
 
 use super::rows::factors;
 use super::tests::{Numbers, Sample, learned, settings};
 use super::*;
 
-/// As many coordinates as samples have.
+/// The number of coordinates of samples.
 const COORDINATES: u32 = 62;
 
 fn begin(half_life: f64, classes: usize) -> FactorisationMachine {
@@ -15,19 +15,19 @@ fn begin(half_life: f64, classes: usize) -> FactorisationMachine {
     machine
 }
 
-/// Three numbers that an item has, the same each time.
+/// Three reproducible numbers of a coordinate.
 fn latent(k: u32) -> [f64; 3] {
     let mut numbers = Numbers(u64::from(k) * 77 + 5);
     (0..5).for_each(|_| assert!(numbers.below(7) < 7));
     std::array::from_fn(|_| f64::from(numbers.below(1000)) / 500.0 - 1.0)
 }
 
-/// What two categories say together is of rank 3.
+/// The interaction of two categories has rank 3.
 fn label(sample: &Sample) -> f64 {
     dot(&latent(sample.coordinates[1]), &latent(sample.coordinates[2])).signum()
 }
 
-/// After so many events under the names that there are after a change.
+/// The machine after this many events, named as after a change.
 fn taught(mut machine: FactorisationMachine, seed: u64, events: u64, names: &Change) -> FactorisationMachine {
     let (mut numbers, mut scores) = (Numbers(seed), vec![0.0; machine.classes()]);
     for t in 0..events {
@@ -52,12 +52,12 @@ fn carried(machine: &FactorisationMachine, change: &Change) -> FactorisationMach
     carried
 }
 
-/// Numbers are coordinate 1, categories those from 2 and from 32 on.
+/// The number has coordinate 1, categories those from 2 and from 32 on.
 fn none() -> Change {
     Change::none(4, (0..COORDINATES).map(|k| if k < 2 { k } else { 2 + u32::from(k > 31) }).collect())
 }
 
-/// All names in the opposite order.
+/// All names in reverse order.
 fn permuted() -> Change {
     let coordinates = (0..COORDINATES).map(|k| if k == 0 { 0 } else { COORDINATES - k }).collect();
     Change { attributes: vec![0, 3, 2, 1], coordinates, ..none() }
@@ -76,7 +76,7 @@ fn assert_same(one: &FactorisationMachine, other: &FactorisationMachine, within:
     assert!(one.iter().zip(other).all(|(a, b)| (a - b).abs() <= within * (1.0 + a.abs())));
 }
 
-/// How many of 2,000 labels are predicted wrongly.
+/// The number of wrong predictions of 2,000 labels.
 fn errors(machine: &FactorisationMachine) -> usize {
     let (mut machine, mut numbers) = (machine.clone(), Numbers(99));
     let wrong = (0..2000).filter(|_| {
@@ -133,13 +133,13 @@ fn other_scales_and_targets_leave_scores_where_nothing_is_missing() {
     (change.shift[1], change.stretch[1]) = (0.4, 0.7);
     (change.shift[5], change.stretch[5]) = (-0.3, 1.5);
     let after = carried(&machine, &change);
-    // Without the norm, for that is another one in each scale.
+    // Without the norm, which differs between scales.
     let items: [(u32, f64); 4] = [(0, 1.0), (1, 0.8), (5, -0.6), (40, 1.0)];
     let expressed = items.map(|(k, x)| {
         let k = k as usize;
         (change.coordinates[k], (x - change.shift[k]) / change.stretch[k])
     });
-    // Nobody else is there: what is learned of the others is not to be shifted by.
+    // All other coordinates are cleared, so that what was learned of them causes no shift.
     let mut alone = machine.clone();
     for k in (0..COORDINATES).filter(|k| !items.iter().any(|item| item.0 == *k)) {
         alone.rows.clear(k, alone.coordinates);
@@ -149,7 +149,7 @@ fn other_scales_and_targets_leave_scores_where_nothing_is_missing() {
     assert_same(&carried(&machine, &change), &after, 0.0);
     let mut scaled = machine.clone();
     scaled.carry(&Change { target: (0.25, 3.0), ..none() }).unwrap();
-    let typical = items.map(|(k, x)| (k, x / 2.0)); // four attributes, all of them always there
+    let typical = items.map(|(k, x)| (k, x / 2.0)); // four attributes, all of them always present
     let expected = 0.25 + 3.0 * scaled.rows.score(0, &typical).0;
     assert!((machine.rows.score(0, &typical).0 - expected).abs() < 1e-12);
 }
@@ -163,7 +163,7 @@ fn two_classes_in_the_other_order_keep_their_weights_and_several_all() {
         assert_eq!((before.moved[RANK], before.moments[RANK]), (-after.moved[RANK], after.moments[RANK]));
         assert_eq!(after.moved[..RANK], [0.0; RANK]);
     }
-    // Of two parts the other one's factors stand.
+    // Of two parts, the factors of the other one are kept.
     let other = taught(begin(0.0, 1), 4, 500, &none());
     let both = merged(&begin(0.0, 1), &[&turned, &other]);
     for (place, (row, expected)) in both.rows.rows.iter().zip(&other.rows.rows).enumerate() {
@@ -196,7 +196,7 @@ fn others_are_refused_and_nothing_breaks_on_states_that_are_taken() {
     change.shift.fill(1.0);
     change.stretch.fill(0.0);
     merged(&machine, &[&carried(&wild, &change), &wild, &learned(0.0, 0)]);
-    // Nothing is learned while it sleeps, but events count.
+    // Nothing is learned during sleep, but events are counted.
     let mut asleep = begin(0.0, 1);
     asleep.step(Event::of(&[0], &[0], &[1.0]), Lesson::of(1.0), &mut [0.0]);
     let both = merged(&begin(0.0, 1), &[&asleep, &machine]);

@@ -6,19 +6,19 @@
 //! f = Σ_k w_k x_k + Σ_{0<j<k} <v_j, v_k> x_j x_k.
 //! ```
 //!
-//! The second sum is (|Σ_{0<k} v_k x_k|² - Σ_{0<k} |v_k|² x_k²) / 2, so that an event costs no more than its
-//! items times the rank.
+//! The second sum is (|Σ_{0<k} v_k x_k|² - Σ_{0<k} |v_k|² x_k²) / 2, so that an event costs no more than its items
+//! times the rank.
 //!
-//! Two categories that never met have a weight for their meeting all the same, from what each was like with
-//! others. That pays where attributes have many categories. Where they have few, products have a weight for
-//! each pair and are faster to find it, so this learner sleeps until there are coordinates enough: it scores
-//! 0 and costs nothing. Once awake it remains so.
+//! Two categories that never co-occurred still have a weight for their product, inferred from their products with
+//! others. That pays where attributes have many categories. Where they have few, the products learner has a weight for
+//! each pair and learns it faster, so this learner sleeps until there are enough coordinates: it scores 0 and costs
+//! nothing. Once awake it remains so.
 //!
-//! What is missing has value 0. A coordinate of which nothing was learned counts in the norm alone: so an event is
-//! predicted alike whether it will be learned or not. It is learned with what its factors begin with.
+//! Missing values are 0. A coordinate that was never learned only counts in the norm, so that the prediction of an
+//! event does not depend on whether it will be learned. It is learned with its initial factors.
 //!
-//! Several classes have factors of their own each. There is a row of parameters
-//! for each coordinate, until they are too many for the table; then some share one.
+//! Of several classes, each has its own factors. There is a row of parameters for each coordinate, until they are too
+//! many for the table; then some share one.
 //!
 //! - [R] Rendle: Factorization Machines, ICDM 2010.
 
@@ -43,26 +43,26 @@ use crate::math::dot;
 use crate::merging::of_kind;
 use crate::state::{Refused, State, ensure};
 
-/// What wakes it up: four coordinates for each attribute, and 16 more.
+/// When the learner wakes up: at four coordinates per attribute, and 16 more.
 ///
-/// A number has one, or a few with its marks. Among 20 numbers the mixture was no better for this expert
-/// awake, and took 8 % more time; asleep it takes 1 to 2 %.
+/// A number has one coordinate, or a few with its marks. With 20 numbers the mixture was no better with this expert
+/// awake and took 8 % more time; asleep it costs 1 to 2 %.
 fn wakes_up(attributes: usize, coordinates: usize) -> bool {
     coordinates >= 4 * attributes + 16
 }
 
-/// How a factorisation machine learns; the same for its whole life.
+/// How a factorisation machine learns; fixed for its whole life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Logistic for classes, squared for a regression.
     pub loss: Loss,
-    /// AdaGrad's step, above 0.
+    /// AdaGrad's step size, above 0.
     pub eta: f64,
-    /// How strongly parameters are drawn to where they began, 0 or more.
+    /// How strongly parameters shrink towards their initial values, 0 or more.
     pub shrink: f64,
-    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    /// Number of steps after which what was learned has half its weight, 1 or more; 0 for never.
     pub half_life: f64,
-    /// log2 of the most parameters, those of all classes together: 8 to 30.
+    /// log2 of the maximum number of parameters of all classes together: 8 to 30.
     pub table_bits: u32,
 }
 
@@ -75,13 +75,13 @@ pub struct FactorisationMachine {
     awake: bool,
     rows: Rows,
     slopes: Vec<f64>,
-    /// The event in hand: what it has that is known, and the sums of its factors in each class.
+    /// The current event: its learned items, and the sums of its factors for each class.
     items: Vec<(u32, f64)>,
     sums: Vec<[f64; RANK]>,
 }
 
 impl FactorisationMachine {
-    /// A learner that knows nothing.
+    /// A learner that has learned nothing.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl FactorisationMachine {
         })
     }
 
-    /// Make room for what an event has.
+    /// Extend the parameters to the attributes and coordinates of an event.
     fn meet(&mut self, event: &Event) {
         let attributes = room_for(event.attributes).max(self.attributes);
         let coordinates = room_for(event.coordinates).max(self.coordinates);
@@ -111,7 +111,7 @@ impl FactorisationMachine {
         }
     }
 
-    /// Wake up if there are coordinates enough, and have room for them.
+    /// Wake up if there are enough coordinates, and allocate their rows.
     fn wake_up(&mut self) {
         self.awake |= wakes_up(self.attributes, self.coordinates);
         if self.awake {
@@ -119,12 +119,12 @@ impl FactorisationMachine {
         }
     }
 
-    /// Whether a coordinate takes part in the score.
+    /// Whether a coordinate contributes to the score.
     fn is_learned(&self, coordinate: u32) -> bool {
         self.awake && (coordinate as usize) < self.coordinates && self.rows.has_learned(coordinate)
     }
 
-    /// List what an event has, or of this what was learned, divided by its norm.
+    /// List the items of an event, or only those learned, divided by the norm of the event.
     fn list(&mut self, event: &Event, all: bool) {
         let mut items = std::mem::take(&mut self.items);
         items.clear();
@@ -143,7 +143,7 @@ impl FactorisationMachine {
         self.score(scores);
     }
 
-    /// The scores of what is listed.
+    /// The scores of the listed items.
     fn score(&mut self, scores: &mut [f64]) {
         self.sums.clear();
         for (class, score) in scores.iter_mut().enumerate() {
@@ -153,7 +153,7 @@ impl FactorisationMachine {
         }
     }
 
-    /// Suffer the loss of a label, if there is one, and take one step against it; the event was predicted last.
+    /// Suffer the loss of a label, if there is one, and take a step against it; the event was predicted last.
     fn learn(&mut self, event: &Event, lesson: &Lesson, scores: &[f64]) -> f64 {
         if !lesson.is_labelled() {
             return f64::NAN;
@@ -205,7 +205,7 @@ impl Learner for FactorisationMachine {
         self.learn(&event, &lesson, scores)
     }
 
-    /// A pair is split in halves.
+    /// The contribution of a pair is split in halves.
     fn explain(&mut self, event: Event, into: &mut Explanation) {
         self.list(&event, false);
         let items = event.attributes.iter().zip(event.coordinates);

@@ -1,40 +1,40 @@
 //! The parameters of a factorisation machine, and AdaGrad's steps on them.
 //!
-//! A row has the factors of a coordinate and its weight. Kept is how far they have moved: a weight begins at
-//! 0, a factor at ± [`START_FACTOR`], the sign a bit of the coordinate's hash, since factors that are all 0
-//! would never move. So a row of zeros has learned nothing, forgetting leads back to the start, and
+//! A row has the factors of a coordinate and its weight, stored as differences from their initial values: a weight
+//! begins at 0, a factor at ± [`START_FACTOR`], where the sign is a bit of the coordinate's hash, since factors that
+//! are all 0 would never move. So a row of zeros has learned nothing, forgetting leads back to the initial values, and
 //! coordinates that have to share a row add up what they learned.
 //!
-//! As in [`crate::learners::linear`], a global factor stands for forgetting: of 1 / moved and 1 / moments.
+//! As in [`crate::learners::linear`], a global factor on 1 / moved and 1 / moments implements forgetting.
 
 use super::Settings;
 use crate::learners::explicit::mix;
 use crate::learners::linear::{LARGEST, LARGEST_GROWTH};
 use crate::math::pow;
 
-/// Factors of a coordinate.
+/// Number of factors of a coordinate.
 pub const RANK: usize = 8;
-/// Parameters of a row: its factors and, last, its weight.
+/// Number of parameters of a row: its factors and, last, its weight.
 pub const SLOTS: usize = RANK + 1;
-/// log2 of the parameters that a row counts for among the most there may be.
+/// log2 of the number of parameters as which a row counts towards the maximum.
 const SLOT_BITS: u32 = SLOTS.next_power_of_two().trailing_zeros();
-/// The size of a factor that has learned nothing.
+/// The initial absolute value of a factor.
 const START_FACTOR: f64 = 0.1;
-/// What AdaGrad adds to the sums of squared gradients. With 1e-8 here, where the first step on a factor is eta
-/// whatever its gradient, the log loss was up to 0.01 higher on streams of users and items made for the choice.
+/// Added to the sums of squared gradients in AdaGrad. With 1e-8, where the first step on a factor is eta whatever its
+/// gradient, the log loss was up to 0.01 higher on streams of users and items generated for this choice.
 const START_MOMENT: f64 = 0.1;
 
-/// What is known of a coordinate, for one class.
+/// What was learned of a coordinate, for one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Row {
-    /// How far each parameter is from where it began.
+    /// The difference of each parameter from its initial value.
     pub moved: [f64; SLOTS],
     /// Sums of squared gradients.
     pub moments: [f64; SLOTS],
 }
 
 impl Row {
-    /// Put together what was learned in two.
+    /// Add up what was learned in two rows.
     pub fn add(&mut self, other: &Self) {
         self.moved.iter_mut().zip(other.moved).for_each(|(to, moved)| *to += moved);
         self.moments.iter_mut().zip(other.moments).for_each(|(to, moment)| *to += moment);
@@ -45,45 +45,45 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub(super) settings: Settings,
-    /// By how much the factor grows each step.
+    /// The growth of the factor per step.
     pub(super) growth: f64,
     pub(super) factor: f64,
     pub(super) classes: usize,
-    /// Rows of a class: 0, or a power of two.
+    /// Number of rows per class: 0, or a power of two.
     pub(super) places: usize,
     /// Class by class, `places` each.
     pub(super) rows: Vec<Row>,
 }
 
 impl Rows {
-    /// Of one class, with no row yet.
+    /// Of one class, with no rows yet.
     pub fn new(settings: Settings) -> Self {
         let half_life = settings.half_life;
         let growth = if half_life > 0.0 { pow(2.0, 1.0 / half_life) } else { 1.0 };
         Self { settings, growth, factor: 1.0, classes: 1, places: 0, rows: Vec::new() }
     }
 
-    /// Rows of all classes.
+    /// Number of rows of all classes.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Rows of a class.
+    /// Number of rows per class.
     pub fn places(&self) -> usize {
         self.places
     }
 
-    /// Room for so many coordinates.
+    /// Allocate rows for this many coordinates.
     pub fn make_room(&mut self, coordinates: usize) {
         let class_bits = usize::BITS - (self.classes - 1).leading_zeros();
         let most = 1 << self.settings.table_bits.saturating_sub(SLOT_BITS + class_bits);
         self.relocate(coordinates.next_power_of_two().min(most));
     }
 
-    /// Go to so many classes; new ones begin with nothing learned.
+    /// Extend to this many classes; new ones have learned nothing.
     ///
-    /// Of two, the first gets -w/2 and the second w/2 and the factors, since there are none whose scalar
-    /// products are these negated. So the difference of the two scores stays, but for what factors begin with.
+    /// Of two, the first gets -w/2, and the second w/2 and the factors, since no factors have the negated scalar
+    /// products. So the difference of the two scores does not change, except for the initial factors.
     pub fn widen(&mut self, classes: usize) {
         let (places, had) = (self.places, self.classes);
         self.classes = classes.max(had);
@@ -91,20 +91,20 @@ impl Rows {
             let mut first = vec![Row::default(); places];
             for (first, second) in first.iter_mut().zip(&mut self.rows) {
                 second.moved[RANK] /= 2.0;
-                // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+                // Subtracted from 0, so that a zero gets no sign: no file preserves it.
                 first.moved[RANK] = 0.0 - second.moved[RANK];
                 first.moments[RANK] = second.moments[RANK];
             }
             self.rows.splice(..0, first);
         }
         if places > 0 {
-            // First to fewer places, then to more classes: the table is never larger than it may be.
+            // First fewer places, then more classes, so that the table never exceeds its maximum size.
             self.make_room(places);
         }
         self.rows.resize(self.classes * self.places, Row::default());
     }
 
-    /// Go to so many places; rows that meet in one are added up.
+    /// Resize to this many places; rows that meet in one are added up.
     fn relocate(&mut self, places: usize) {
         if places == self.places {
             return;
@@ -125,12 +125,12 @@ impl Rows {
         class * self.places + (coordinate as usize & (self.places - 1))
     }
 
-    /// Whether anything was learned of a coordinate, or of one that it shares its row with.
+    /// Whether anything was learned of a coordinate, or of one that shares its row.
     pub fn has_learned(&self, coordinate: u32) -> bool {
         (0..self.classes).any(|class| self.rows[self.row(class, coordinate)] != Row::default())
     }
 
-    /// The score of a class, and the sums of v x in each of its factors.
+    /// The score of a class, and the sums of v x for each of its factors.
     pub fn score(&self, class: usize, items: &[(u32, f64)]) -> (f64, [f64; RANK]) {
         let scale = 1.0 / self.factor;
         let (mut sums, mut squares, mut linear) = ([0.0; RANK], [0.0; RANK], 0.0);
@@ -150,7 +150,7 @@ impl Rows {
         (linear + 0.5 * pairs, sums)
     }
 
-    /// The part of the score that is an item's own, with a half of what it has with each other one.
+    /// An item's own part of the score, with half of its product with each other item.
     pub fn part(&self, class: usize, items: &[(u32, f64)], item: usize) -> f64 {
         let (scale, (coordinate, x)) = (1.0 / self.factor, items[item]);
         let row = &self.rows[self.row(class, coordinate)];
@@ -163,7 +163,7 @@ impl Rows {
         linear + 0.5 * pairs
     }
 
-    /// A step of a class against a slope in its score, whose sums are those of [`Self::score`].
+    /// A step of a class against a slope in its score, with the sums returned by [`Self::score`].
     pub fn descend(&mut self, class: usize, items: &[(u32, f64)], sums: &[f64; RANK], slope: f64) {
         let Settings { eta, shrink, .. } = self.settings;
         let (growth, scale) = (self.factor, 1.0 / self.factor);
@@ -187,7 +187,7 @@ impl Rows {
         }
     }
 
-    /// Begin anew with a coordinate, unless it shares its row with one of as many others as there are.
+    /// Reset a coordinate, unless there are so many that rows are shared.
     pub fn clear(&mut self, coordinate: u32, coordinates: usize) {
         if coordinates <= self.places {
             self.rows
@@ -223,7 +223,7 @@ pub fn factors(row: &Row, coordinate: u32, scale: f64) -> [f64; RANK] {
     factors
 }
 
-/// Where they begin.
+/// The initial factors.
 pub fn starts(coordinate: u32) -> [f64; RANK] {
     let signs = mix(i64::from(coordinate));
     std::array::from_fn(|f| if signs >> f & 1 == 0 { START_FACTOR } else { -START_FACTOR })

@@ -1,4 +1,4 @@
-//! What goes into a model file, and what may come from one.
+//! Saving to and restoring from a model file.
 
 use super::rows::{Row, Rows, SLOTS};
 use super::{FactorisationMachine, LARGEST, wakes_up};
@@ -7,11 +7,11 @@ use crate::learners::linear::LARGEST_GROWTH;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the factors contradict each other";
-/// Names in a state: as many arrays as `to_state` puts out.
+/// Number of arrays that `to_state` produces.
 const ARRAYS: usize = 6;
 
 impl FactorisationMachine {
-    /// Everything learned, of the rows only those that were touched in any class.
+    /// Everything learned; only rows that were touched in any class.
     pub(super) fn to_state(&self) -> State {
         let Rows { rows, factor, .. } = &self.rows;
         let (places, classes) = (self.rows.places(), self.slopes.len());

@@ -1,14 +1,14 @@
-//! The score and the steps against their definition, sleep, states, and what must break nothing.
+//! The score and the steps against their definition, sleep, states, and extreme numbers.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::state::Array;
 
-/// Of each coordinate w and v, and the sum of squared gradients of each.
+/// w and v of each coordinate, and the sum of squared gradients of each.
 type Parameters = BTreeMap<u32, Row>;
 
-/// Numbers, the same each time (a linear congruential generator).
+/// Reproducible numbers (a linear congruential generator).
 pub(super) struct Numbers(pub u64);
 
 impl Numbers {
@@ -30,7 +30,7 @@ fn lesson(label: f64) -> Lesson<'static> {
     Lesson::of(label)
 }
 
-/// An event of the constant, two categories of 30 each, and a number.
+/// An event with the constant, two categories out of 30 each, and a number.
 pub(super) struct Sample {
     pub coordinates: [u32; 4],
     pub values: [f64; 4],
@@ -54,7 +54,7 @@ impl Sample {
     }
 }
 
-/// One that has learned so many events, after one with the highest of all coordinates.
+/// A learner after this many events, preceded by one with the highest of all coordinates.
 pub(super) fn learned(half_life: f64, events: usize) -> FactorisationMachine {
     let (mut learner, mut numbers) = (learner(half_life), Numbers(1));
     let first = Sample { coordinates: [0, 2, 61, 1], values: [1.0; 4] };
@@ -196,7 +196,7 @@ fn widening_keeps_the_difference_of_scores_and_the_table_within_its_bound() {
     learner.step(sample.event(), Lesson::NONE, &mut one);
     learner.widen(4);
     learner.step(sample.event(), Lesson::NONE, &mut four);
-    let begun = 8.0 * 0.01; // of each pair, whose x_j x_k are no more than 1 / 2 together
+    let begun = 8.0 * 0.01; // for each pair, whose x_j x_k add up to at most 1 / 2
     assert!((four[1] - four[0] - one[0]).abs() < begun);
     assert!(four[2] == four[3] && four[2].abs() < begun);
     for _ in 0..50 {

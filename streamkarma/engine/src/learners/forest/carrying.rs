@@ -1,8 +1,8 @@
 //! Forests with the names and units of a merged model.
 //!
-//! What a forest says stays the same under other names. In other units, thresholds are rounded to cells of codes, see
-//! [`crate::learners::codes`], and what a histogram has in a bin goes to the one where the upper end of its codes is now.
-//! What was learned of a coordinate that is turned round is forgotten.
+//! Predictions stay the same under other names. In other units, thresholds are rounded to cells of codes, see
+//! [`crate::learners::codes`], and the content of a histogram's bin moves to the bin that now contains the upper end of
+//! its codes. What was learned of a coordinate whose sign flips is forgotten.
 
 use super::leaf::{Candidate, Leaf};
 use super::node::{NONE, Node};
@@ -14,11 +14,11 @@ use crate::learner::Learner;
 use crate::learners::codes::CODES;
 use crate::learners::moved_codes::{MovedCodes, gone_by, moved_owners};
 
-/// No squares of targets are more.
+/// Maximum for squares of targets.
 const MOST_SQUARES: f64 = 1e59;
 
 impl Forest {
-    /// Go over to the names and units of a merged model; see [`Learner::carry`].
+    /// Convert to the names and units of a merged model; see [`Learner::carry`].
     pub(super) fn carry_over(&mut self, change: &Change) {
         if change.is_none() {
             return;
@@ -48,7 +48,7 @@ impl Forest {
     }
 }
 
-/// The mean of targets and their squared distances from it, in other units.
+/// Convert the mean of targets and their squared distances from it to other units.
 fn change_target(sums: &mut [f64], (shift, stretch): (f64, f64)) {
     sums[0] = ((sums[0] - shift) / stretch).clamp(-LARGEST_TARGET, LARGEST_TARGET);
     sums[1] = (sums[1] / (stretch * stretch)).min(MOST_SQUARES);
@@ -59,7 +59,7 @@ impl Node {
         if self.coordinate != NONE {
             let old = self.coordinate;
             self.coordinate = change.coordinate(old).unwrap_or(old);
-            // Others tell what is observed from what is not.
+            // Other cuts separate observed from missing values.
             if self.cut < CODES
                 && let Some(scaled) = codes.scaling(old)
             {
@@ -81,7 +81,7 @@ impl Leaf {
             candidate.coordinate = coordinate;
             let Some(scaled) = codes.scaling(old.coordinate) else { continue };
             let moved = |code: u16| codes.moved(code.min(CODES - 1), &scaled);
-            // The last of all codes that are told apart.
+            // The last code that the bins distinguish.
             let last = old.cut(BINS - 2).saturating_add(1 << old.shift);
             let low = if old.low == 0 { 0 } else { moved(old.low - 1).saturating_add(1).min(CODES - 1) };
             *candidate = Candidate::new(coordinate, low, moved(last).max(low) + 1);

@@ -1,6 +1,7 @@
-//! What attributes contribute to the votes of trees: by how much the score changes where a path splits by them.
+//! What attributes contribute to the votes of trees: the changes of the score where a path splits by them.
 //!
-//! A split by what is missing, and what the chances of several classes are divided by, is left to the constant.
+//! The effects of splits on missing values, and of normalising the probabilities of several classes, are left to the
+//! constant.
 
 use super::split::fast_log;
 use super::{FLOOR, Forest};
@@ -23,7 +24,7 @@ impl Forest {
         }
     }
 
-    /// What a tree's mean or chances are in a score.
+    /// The score for a tree's mean or probabilities.
     fn score_of(&self, said: &[f64], column: usize) -> f64 {
         let log = |class: usize| fast_log(said[class] + FLOOR);
         if self.shape.regression {

@@ -1,7 +1,8 @@
-//! What a tree does where coordinates were given up, where there are more classes, and what it weighs.
+//! How a tree handles evicted coordinates and additional classes, and its size in bytes.
 //!
-//! A split by a coordinate that was given up falls away: the branch that events without it took moves up into its
-//! place, and the other one goes. So nobody who is given the same number later is sent where it once led.
+//! A split by an evicted coordinate is removed: the branch taken by events without the coordinate moves up into its
+//! place, and the other branch is dropped. So a coordinate that gets the same index later is not routed by the old
+//! split.
 
 use super::leaf::{Candidate, Leaf};
 use super::node::{NONE, Node};
@@ -11,7 +12,7 @@ use crate::block::Gone;
 use crate::learners::codes::Codes;
 
 impl Tree {
-    /// Let go of what was given up; `codes` still knows to whom it belonged. Returns whether nodes have other numbers.
+    /// Remove what was evicted; `codes` must still have its owners. Returns whether nodes were renumbered.
     pub fn forget(&mut self, gone: &Gone, codes: &Codes, shape: &Shape) -> bool {
         let is_gone = |coordinate: u32| gone.coordinates.binary_search(&coordinate).is_ok();
         for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
@@ -30,11 +31,11 @@ impl Tree {
         true
     }
 
-    /// List the nodes anew, each in the place of those that lead to it; `instead` says which one a node gives way to.
+    /// Rebuild the list of nodes; `instead` returns the node that takes a node's place, if any.
     fn rebuild(&mut self, shape: &Shape, instead: impl Fn(&Node) -> Option<usize>) {
         let width = shape.width();
         let (mut nodes, mut sums): (Vec<Node>, Vec<f64>) = (Vec::new(), Vec::new());
-        // What each new node comes from.
+        // The old node of each new one.
         let mut sources = vec![0];
         let mut number = 0;
         while number < sources.len() {
@@ -55,7 +56,7 @@ impl Tree {
         (self.nodes, self.sums) = (nodes, sums);
     }
 
-    /// Go to more classes, after so many steps; histograms begin anew if they tell more groups apart.
+    /// Widen to more classes at the given step; histograms start again if the number of classes changes.
     pub fn widen(&mut self, from: &Shape, to: &Shape, coordinates: usize, step: u64) {
         let rows = self.sums.chunks_exact(from.width());
         let new = std::iter::repeat_n(0.0, to.width() - from.width());
@@ -73,7 +74,7 @@ impl Tree {
         }
     }
 
-    /// Bytes of all it has learned.
+    /// Bytes of everything learned.
     pub fn bytes(&self) -> usize {
         let leaves = self.nodes.iter().filter_map(|node| node.leaf.as_ref());
         let of_leaves = leaves.map(|leaf| {

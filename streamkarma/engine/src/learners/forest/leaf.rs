@@ -9,40 +9,40 @@ use crate::chance::{Random, mix};
 use crate::learners::codes::{CODES, Codes, MISSING};
 use crate::math::log;
 
-/// Most coordinates that may split a leaf.
+/// Maximum number of coordinates that may split a leaf.
 pub const MOST_CANDIDATES: usize = 32;
-/// Histograms tell so many groups of classes apart. Beyond that each leaf has groups of its own.
+/// Maximum number of groups of classes that histograms distinguish. With more classes, each leaf has its own grouping.
 pub const MOST_GROUPS: usize = 16;
-/// So many coordinates are picked from an event while some are wanted.
+/// Number of coordinates picked from an event while more are wanted.
 const PICKS: usize = 2;
 
-/// Beyond this weight what is known counts half, so that its numbers do not lose their last digits.
+/// Above this weight everything learned is halved, so that its numbers do not lose their last digits.
 const HEAVIEST: f64 = 1e6;
-/// The weight at which it is first asked whether to split.
+/// The weight at which a split is first considered.
 const FIRST: f64 = 15.0;
-/// It is asked again when the weight has grown by a factor between these.
+/// A split is considered again when the weight has grown by a factor between these.
 const AGAIN: [f64; 2] = [1.2, 2.0];
 /// log(1 / delta) of Hoeffding's bound for the lead of the best split over the second, at delta = 1 %.
 const CONFIDENCE: f64 = 4.6;
-/// Where the bound is below this, the lead no longer matters: most splits are made so, after 37 events. With 0.12,
+/// If the bound is below this, the lead no longer matters: most splits are made this way, after 37 events. With 0.12,
 /// after 160 events, errors were a sixth higher on the developers' streams, see [`super::tree`].
 const TIE: f64 = 0.25;
-/// What a split has to gain in all, in nats, or in a regression in variances.
+/// Minimum total gain of a split, in nats, or in a regression in variances.
 const GAIN: f64 = 5.0;
 
-/// A coordinate that may split a leaf, and which codes its bins have.
+/// A coordinate that may split a leaf, and the codes of its bins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// The coordinate.
     pub coordinate: u32,
-    /// The least code it has in this leaf.
+    /// The lowest code it has in this leaf.
     pub low: u16,
-    /// log2 of the codes of a bin.
+    /// log2 of the number of codes per bin.
     pub shift: u8,
 }
 
 impl Candidate {
-    /// Of a coordinate whose codes are from `low` up to, and without, `high`.
+    /// A candidate for a coordinate whose codes are from `low` up to, but not including, `high`.
     pub fn new(coordinate: u32, low: u16, high: u16) -> Self {
         let mut shift = 0;
         while usize::from(high.saturating_sub(low + 1) >> shift) >= BINS {
@@ -51,13 +51,13 @@ impl Candidate {
         Self { coordinate, low, shift }
     }
 
-    /// The bin of a code; the last is for what is missing.
+    /// The bin of a code; the last one is for missing values.
     pub fn bin(&self, code: u16) -> usize {
         let bin = usize::from(code.saturating_sub(self.low) >> self.shift).min(BINS - 1);
         select_unpredictable(code == MISSING, BINS, bin)
     }
 
-    /// The highest code of a bin, and of the last one the highest of all but [`MISSING`].
+    /// The highest code of a bin; for the last bin, the highest of all codes but [`MISSING`].
     pub fn cut(&self, bin: usize) -> u16 {
         if bin == BINS - 1 {
             return MISSING - 1;
@@ -66,27 +66,27 @@ impl Candidate {
     }
 }
 
-/// What is known of the events in a leaf, beside the sums that every node has.
+/// What a leaf has learned of its events, in addition to the sums that every node has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
-    /// What makes its groups of classes its own.
+    /// The seed of its own grouping of classes.
     pub salt: u64,
     /// The weight of its events.
     pub weight: f64,
-    /// The weight at which it is next asked whether to split.
+    /// The weight at which a split is next considered.
     pub next: f64,
-    /// The step at which it was last asked, or began.
+    /// The step at which a split was last considered, or at which the leaf began.
     pub asked_at: u64,
-    /// Targets are counted from here.
+    /// Targets are stored relative to this.
     pub centre: f64,
     /// Coordinates that may split it.
     pub candidates: Vec<Candidate>,
-    /// Candidate by candidate: for each bin, and what is missing, a weight for each group, or moments.
+    /// By candidate: for each bin, and for missing values, the weight of each group, or moments.
     pub cells: Vec<f32>,
 }
 
 impl Leaf {
-    /// One that knows nothing.
+    /// A leaf without data.
     pub fn new(salt: u64, centre: f64, step: u64) -> Self {
         Self {
             salt,
@@ -153,7 +153,7 @@ impl Leaf {
         }
     }
 
-    /// Let what it knows count less.
+    /// Scale down the weight of what it has learned.
     pub fn fade(&mut self, keep: f64) {
         if keep < 1.0 {
             self.weight *= keep;
@@ -166,7 +166,7 @@ impl Leaf {
         &self.cells[candidate * shape.cells()..(candidate + 1) * shape.cells()]
     }
 
-    /// Drop the candidates that are not to be kept.
+    /// Drop the candidates that `keep` rejects.
     pub fn retain(&mut self, shape: &Shape, keep: impl Fn(u32) -> bool) {
         let cells = shape.cells();
         for candidate in (0..self.candidates.len()).rev() {
@@ -177,7 +177,7 @@ impl Leaf {
         }
     }
 
-    /// By which candidate to split, and where; None for not yet.
+    /// The candidate to split by, and where; None for not yet.
     pub fn decide(&mut self, shape: &Shape) -> Option<(usize, Split)> {
         let (mut best, mut most, mut second) = (None, 0.0, 0.0);
         for number in 0..self.candidates.len() {
@@ -193,7 +193,7 @@ impl Leaf {
             }
         }
         let gained = most * self.weight;
-        // The gain in all grows with the weight.
+        // The total gain grows with the weight.
         self.next = self.weight * (GAIN / gained.max(1e-9)).clamp(AGAIN[0], AGAIN[1]);
         let range = if shape.regression { 1.0 } else { log(shape.groups() as f64) };
         let bound = (CONFIDENCE / (2.0 * self.weight)).sqrt();

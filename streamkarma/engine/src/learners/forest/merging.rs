@@ -1,11 +1,11 @@
-//! Forests that learned apart: some of the trees of all of them.
+//! Merging forests trained separately: some of the trees of all parts.
 //!
-//! A tree cannot be added to another. Of all trees of the parts as many are drawn at random as a forest has, each the
-//! likelier the more events it has learned: those with the greatest log(u) / events [E]. The random number u comes
-//! from what the tree knows, so that neither the order of the parts shows, nor whether some were merged before. The
-//! base's trees live on in those of the parts. No events are left to replay.
+//! Trees cannot be added to each other. From the trees of all parts, as many are drawn at random as a forest has, and a
+//! tree is the likelier to be drawn the more events it has learned: those with the greatest log(u) / events win [E].
+//! The random number u is derived from what the tree has learned, so that neither the order of the parts nor earlier
+//! merges make a difference. The base's trees live on in those of the parts. No events are left to replay.
 //!
-//! To take the oldest trees instead would leave out all parts but the longest, whatever the others know.
+//! Taking the oldest trees instead would leave out all parts but the longest, whatever the others have learned.
 //!
 //! - [E] Efraimidis, Spirakis: Weighted random sampling with a reservoir, Information Processing Letters 2006.
 
@@ -22,7 +22,7 @@ use crate::merging::{counted_together, learned_since, relabelled_rows};
 use crate::state::{Refused, ensure};
 
 impl Forest {
-    /// Number the classes anew; see [`Learner::relabel`].
+    /// Renumber the classes; see [`Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
         if places.is_sorted() {
             return Ok(());
@@ -34,7 +34,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Take in what parts have learned; see [`Learner::merge`].
+    /// Add what parts have learned; see [`Learner::merge`].
     pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| part.settings == self.settings)?;
         if let [(only, _)] = learned[..] {
@@ -54,7 +54,7 @@ impl Forest {
             other.total_cmp(one).then_with(|| content(tree).cmp(&content(other_tree)))
         });
         trees.truncate(self.settings.trees);
-        // Ages stay, reckoned from where a part ended.
+        // Ages stay the same, counted back from the end of each part.
         self.trees = trees.into_iter().map(|(_, tree, ended)| tree.later(steps - ended)).collect();
         let owners = owners_of(parts.iter().map(|part| &*part.codes).chain([&*self.codes]));
         self.codes.restore(owners);
@@ -64,7 +64,7 @@ impl Forest {
 }
 
 impl Tree {
-    /// The greater, the sooner it is drawn: log(u) / events.
+    /// The priority of the tree in the draw, log(u) / events; the greatest are drawn first.
     fn priority(&self) -> f64 {
         let known = self.nodes.iter().flat_map(|node| [node.stay.to_bits(), node.weight.to_bits()]);
         let hash = known.fold(self.age, |hash, bits| mix(hash ^ bits));
@@ -72,7 +72,7 @@ impl Tree {
         log(unit) / self.age.max(1) as f64
     }
 
-    /// The same so many steps later, as old as it is.
+    /// A copy shifted by this many steps, with the same age.
     fn later(&self, steps: u64) -> Self {
         let mut tree = self.clone();
         for node in &mut tree.nodes {
@@ -84,7 +84,7 @@ impl Tree {
         tree
     }
 
-    /// Number the classes anew; histograms begin anew where groups of them would not be the same.
+    /// Renumber the classes; histograms start again if their groups of classes would change.
     fn relabel(&mut self, shape: &Shape, places: &[usize]) {
         self.sums = relabelled_rows(&self.sums, places);
         for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {

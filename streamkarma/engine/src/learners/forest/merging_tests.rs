@@ -1,4 +1,4 @@
-//! Which trees a merged forest has, and what it says under other names, classes and units.
+//! The trees of a merged forest, and its predictions under other names, classes and units.
 
 use super::tests::new;
 use super::*;
@@ -27,7 +27,7 @@ fn scores(forest: &Forest, event: Event) -> Vec<f64> {
     scores
 }
 
-/// Events, and what a forest says of them.
+/// Events, and a forest's predictions for them.
 fn said(forest: &Forest, events: usize) -> Vec<(Sample, Vec<f64>)> {
     let mut numbers = Numbers::new(9);
     let samples = (0..events).map(|_| Sample::new(&mut numbers));
@@ -115,7 +115,7 @@ fn classes_go_to_their_places() {
     }
 }
 
-/// That of the samples.
+/// The identity for the samples.
 fn unchanged() -> Change {
     Change::none(4, vec![0, 1, 2, 3, 3, 3])
 }
@@ -180,7 +180,7 @@ fn units_are_carried_over() {
             );
         }
         assert!(same * 10 > all * 9, "{task:?}: {same} of {all}");
-        // Histograms have the same events, where they are now.
+        // Histograms have the same events, in the bins where these are now.
         for (old, new) in before.trees.iter().zip(&after.trees) {
             for (old, new) in old.nodes.iter().zip(&new.nodes) {
                 let weight = |leaf: &leaf::Leaf| leaf.cells.iter().map(|&cell| f64::from(cell)).sum::<f64>();
@@ -201,7 +201,7 @@ fn targets_are_carried_over() {
     after.carry(&Change { target: (1.0, 2.0), ..unchanged() }).unwrap();
     after.clone().restore(&after.state(), 4, 6).unwrap();
     for (sample, old) in said(&before, 100) {
-        // What is known of a node is shrunken towards 0, wherever that is.
+        // Nodes are shrunk towards 0, wherever that is.
         let new = scores(&after, sample.event())[0];
         assert!((new - (old[0] - 1.0) / 2.0).abs() < 0.3, "{new} {old:?}");
     }

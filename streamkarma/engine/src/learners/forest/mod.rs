@@ -1,13 +1,13 @@
 //! A forest of trees that grow with the stream, for incomplete events.
 //!
-//! Each tree learns the events as often as a Poisson distribution draws them [O]. Its leaves keep histograms of a few
-//! coordinates, picked at random from what their events have, and split as in [D], but early: [`leaf`]. At a split,
-//! what is missing goes to the side where it fits better, and "observed or not" may be a split itself: [`split`].
-//! What a tree says is a mixture over the nodes of the event's path, from the root, which knows much of little, to
-//! the leaf, which knows little of much; each node weighs itself against what is below it by Bayes' rule, as in
-//! context-tree weighting and [M]. So a split that was made too early costs little: [`tree`]. A tree whose loss gets
-//! worse than it was starts afresh, as in [G]. New leaves begin with the latest events: [`KEPT`]. The trees'
-//! log-probabilities, or targets, are averaged, weighed by their recent loss.
+//! Each tree learns an event as often as a Poisson distribution draws it [O]. Its leaves keep histograms of a few
+//! coordinates, picked at random from those of their events, and split as in [D], but early: [`leaf`]. At a split,
+//! missing values go to the side where they fit better, and "observed or not" may be a split itself: [`split`]. A
+//! tree's prediction is a mixture over the nodes of the event's path, from the root, which has seen many events but is
+//! coarse, to the leaf, which has seen few but is specific; each node weighs itself against what is below it by Bayes'
+//! rule, as in context-tree weighting and [M]. So a split made too early costs little: [`tree`]. A tree whose loss
+//! rises above its past level restarts, as in [G]. New leaves begin with the latest events: [`KEPT`]. The trees'
+//! log-probabilities, or targets, are averaged, weighted by recent loss.
 //!
 //! - [D] Domingos, Hulten: Mining High-Speed Data Streams, KDD 2000.
 //! - [G] Gomes et al.: Adaptive Random Forests for Evolving Data Stream Classification, Machine Learning 2017.
@@ -47,41 +47,41 @@ use crate::loss::Loss;
 use crate::math::{exp, log};
 use crate::state::{Refused, State, ensure};
 
-/// How a forest learns; the same for its whole life.
+/// Settings of a forest, fixed for its whole life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Whether labels are targets.
     pub regression: bool,
-    /// Trees, 1 to 1,000.
+    /// Number of trees, 1 to 1,000.
     pub trees: usize,
-    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    /// Steps after which the weight of what was learned is halved, 1 or more; 0 for never.
     pub half_life: f64,
 }
 
-/// How often a tree draws an event in the mean; it then counts by how often it was drawn, out of this.
+/// Mean number of times that a tree draws an event; the event's weight is its number of draws divided by this.
 ///
 /// With 1, as in [O], trees miss a third of the events: errors were 4 % higher. With 6, as in [G], they were no lower.
 const DRAWN: f64 = 3.0;
-/// Trees' log-probabilities are averaged, after this was added to each probability. With plain averages of
-/// probabilities the log loss was 1.5 % higher.
+/// Added to each probability before the trees' log-probabilities are averaged. With plain averages of probabilities the
+/// log loss was 1.5 % higher.
 const FLOOR: f64 = 1e-3;
-/// So many of the latest events are kept, from which new leaves learn once more.
+/// Number of latest events kept, from which new leaves learn once more.
 ///
-/// When a leaf is split, its histogram tells the labels on both sides, and nothing of what could split these in turn: the
-/// two new leaves would wait for events of their own. So they are taught those of the latest events that belong there,
-/// as often as the tree drew each of them. Events from before the tree began are left out, since it began anew where
-/// what they say was wrong.
+/// When a leaf is split, its histogram gives the labels on both sides, but nothing about what could split these in
+/// turn: the two new leaves would have to wait for events of their own. So they learn those of the latest events that
+/// belong there, each as often as the tree drew it. Events from before the tree began are left out, since it restarted
+/// because they had become misleading.
 ///
-/// On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) a forest alone makes 8.6 %
-/// fewer errors by this, in the geometric mean, and 14 % fewer in events 200 to 1,000 after a change; with 4,000 events
-/// 9.4 and 15 %, in a model file that is four times as large.
+/// On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) this lowers the errors of a
+/// forest alone by 8.6 % in the geometric mean, and by 14 % in events 200 to 1,000 after a change; with 4,000 events by
+/// 9.4 and 15 %, in a model file four times as large.
 const KEPT: usize = 1000;
-/// They have at least this weight, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in four orders,
-/// the log loss of a forest alone is .7 % lower by this.
+/// Minimum weight of the events kept, see [`thinning`](crate::learners::thinning). On 800 stays in hospital, in four
+/// orders, this lowers the log loss of a forest alone by 0.7 %.
 const LIGHT: f64 = 1.0;
-/// Lessons count no more than this.
+/// Maximum weight of a lesson.
 const LARGEST_WEIGHT: f64 = 1e6;
-/// Targets are cut at this, so that their squares stay finite.
+/// Targets are clipped at this, so that their squares stay finite.
 const LARGEST_TARGET: f64 = 1e12;
 
 /// The learner.
@@ -93,7 +93,7 @@ pub struct Forest {
     codes: Codes,
     trees: Vec<Tree>,
     replays: Latest<u16>,
-    /// Trees of which a leaf was split, which one, and where their random numbers are.
+    /// The trees in which a leaf was split, that leaf, and their random generators.
     grown: Vec<(usize, usize, Random)>,
     poisson: Vec<u64>,
     slopes: Vec<f64>,
@@ -101,7 +101,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// A learner that knows nothing.
+    /// A learner without data.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Forest {
         loss.judge(scores, lesson.label, &mut self.slopes)
     }
 
-    /// Teach new leaves those of the latest events that belong there.
+    /// Let new leaves learn those of the latest events that belong there.
     fn replay(&mut self) {
         let Self { replays, trees, codes, shape, .. } = self;
         for (number, split, mut random) in self.grown.drain(..) {
@@ -199,7 +199,7 @@ impl Forest {
         }
     }
 
-    /// Find the leaves of the events that are kept, in all trees.
+    /// Find the leaves of the events kept, in all trees.
     fn find_leaves(&mut self) {
         let Self { replays, trees, codes, .. } = self;
         for at in 0..replays.events.len() {
@@ -221,14 +221,14 @@ impl Forest {
     }
 }
 
-/// How often a tree draws the event of that number, out of [`DRAWN`], and the random numbers that come next.
+/// How often a tree draws the event of this step, divided by [`DRAWN`], and the generator for further random numbers.
 fn drawn(poisson: &[u64], tree: usize, step: u64) -> (f64, Random) {
     let mut random = Random::new(tree as u64, step);
     let drawn = random.next();
     (poisson.partition_point(|&below| below <= drawn) as f64 / DRAWN, random)
 }
 
-/// The chances of fewer than 1, 2, … of a Poisson distribution, out of 2^64.
+/// The probabilities of fewer than 1, 2, … draws of a Poisson distribution, times 2^64.
 fn poisson(mean: f64) -> Vec<u64> {
     let (mut chance, mut below, mut thresholds) = (exp(-mean), 0.0, Vec::new());
     for times in 1..=24 {

@@ -1,4 +1,4 @@
-//! A node of a tree: what it splits by, and what it knows of its events.
+//! A node of a tree: its split, and what it has learned of its events.
 
 use super::LARGEST_TARGET;
 use super::leaf::Leaf;
@@ -7,37 +7,37 @@ use crate::learners::codes::MISSING;
 
 /// The coordinate of a node that is a leaf.
 pub const NONE: u32 = u32::MAX;
-/// The chance that a parent knows counts as much as so many events of a node; see [`super::tree`] for where this and
-/// the constants below are from.
+/// The number of a node's events that its parent's prediction is worth; see [`super::tree`] for the origin of this and
+/// the constants below.
 const SHRINK: f64 = 5.0;
-/// What a node knows counts for no more events than this, so that it follows its events.
+/// Maximum weight of what a node has learned, so that it follows its events.
 const MEMORY: f64 = 2000.0;
-/// What a new node takes over from the histogram of its parent counts for no more events than this.
+/// Maximum weight of what a new node takes over from its parent's histogram.
 const LEGACY: f64 = 30.0;
 
 /// A node of a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it splits by, or [`NONE`].
+    /// The coordinate it splits by, or [`NONE`].
     pub coordinate: u32,
     /// The highest code that goes left.
     pub cut: u16,
-    /// Whether what is missing goes left.
+    /// Whether missing values go left.
     pub missing_left: bool,
-    /// The left node below it; the right one is the next.
+    /// The left child; the right child is the next node.
     pub below: u32,
-    /// The chance that what is below it is worth nothing.
+    /// The probability that what is below it is worth nothing.
     pub stay: f64,
-    /// The weight of its events, those forgotten aside.
+    /// The weight of its events, after forgetting.
     pub weight: f64,
-    /// The step at which it last learned something.
+    /// The step at which it last learned an event.
     pub at: u64,
-    /// What a leaf has.
+    /// The histograms of a leaf.
     pub leaf: Option<Box<Leaf>>,
 }
 
 impl Node {
-    /// One that knows nothing.
+    /// A leaf without data.
     pub fn leaf(at: u64, leaf: Leaf) -> Self {
         let (below, stay, weight) = (0, 1.0, 0.0);
         Self {
@@ -52,22 +52,22 @@ impl Node {
         }
     }
 
-    /// The node below that a code leads to.
+    /// The child that a code leads to.
     pub fn next(&self, code: u16) -> usize {
-        // What is missing is above every cut. Bits, not ways to go, see `Codes::of`.
+        // Missing values are above every cut. Bits instead of branches, see `Codes::of`.
         let is_left = (code <= self.cut) | ((code == MISSING) & self.missing_left);
         self.below as usize + usize::from(!is_left)
     }
 
-    /// What the node says, from what its parent says, shrunken towards that: the chance of each class, or the mean of a
-    /// target and its variance.
+    /// The node's prediction, shrunk towards its parent's: the probability of each class, or the mean of a target and
+    /// its variance.
     pub fn say(&self, sums: &[f64], shape: &Shape, above: &[f64], own: &mut [f64]) {
         let factor = 1.0 / (self.weight + SHRINK);
         for ((own, above), sum) in own.iter_mut().zip(above).zip(sums) {
             *own = (sum + SHRINK * above) * factor;
         }
         if shape.regression {
-            // The sum of a mean is not kept.
+            // The mean is stored instead of a sum.
             own[0] = (self.weight * sums[0] + SHRINK * above[0]) * factor;
         }
     }
@@ -92,8 +92,8 @@ impl Node {
         }
     }
 
-    /// Take over what a histogram says of the node's events; targets are counted from `centre` there. Groups of classes
-    /// say nothing.
+    /// Take over the sums of the node's events in a histogram, where targets are relative to `centre`. Groups of
+    /// classes are no use for this.
     pub fn inherit(&mut self, sums: &mut [f64], side: &[f64], shape: &Shape, centre: f64) {
         if shape.regression && side[0] > 0.0 {
             let mean = side[1] / side[0];
@@ -111,10 +111,10 @@ impl Node {
         }
     }
 
-    /// Let what it knows count less.
+    /// Scale down the weight of what it has learned.
     fn fade(&mut self, sums: &mut [f64], keep: f64, shape: &Shape) {
         self.weight *= keep;
-        // A mean stays.
+        // A mean is not scaled.
         let first = usize::from(shape.regression);
         sums[first..].iter_mut().for_each(|sum| *sum *= keep);
     }

@@ -1,4 +1,4 @@
-//! Events that new leaves learn once more.
+//! Events from which new leaves learn once more.
 
 use super::tests::new;
 use super::*;
@@ -6,7 +6,7 @@ use crate::change::DROPPED;
 use crate::learners::latest::WIDEST;
 use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
 
-/// The weight that a tree has drawn of the events since it began, if all of these are kept.
+/// The weight of the events that a tree has drawn since it began, if all of these are kept.
 fn drawn_by(forest: &Forest, number: usize) -> f64 {
     let begun = forest.steps - forest.trees[number].age;
     let own = forest.replays.events.iter().filter(|event| event.step > begun);
@@ -33,7 +33,7 @@ fn the_latest_are_kept() {
     teach(&mut forest, Task::Two, 2, KEPT + 300);
     let steps: Vec<u64> = forest.replays.events.iter().map(|event| event.step).collect();
     assert_eq!(steps, (301..=KEPT as u64 + 300).collect::<Vec<_>>());
-    // Wide ones are not.
+    // Wide events are not.
     for (width, is_kept) in [(WIDEST as u32 + 1, true), (WIDEST as u32 + 2, false)] {
         let places: Vec<u32> = (0..width).collect();
         let values = vec![0.5; places.len()];
@@ -76,7 +76,7 @@ fn what_was_given_up_is_not_replayed_and_leaves_are_found_again() {
             forest.replays.events.iter().map(|event| event.leaves.clone()).collect()
         };
         assert_eq!(leaves(&again), leaves(&forest));
-        // The coordinate comes back, as another.
+        // The coordinate comes back with another meaning.
         assert_eq!(
             teach(&mut forest, Task::Two, 4 + round, 300),
             teach(&mut again, Task::Two, 4 + round, 300)
@@ -113,7 +113,7 @@ fn under_other_names_and_classes_they_teach_the_same() {
     teach(&mut before, Task::Many(3), 4, 200);
     let mut after = before.clone();
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-    // The order of attributes stays, by which leaves pick.
+    // The order of attributes stays the same, since leaves pick by it.
     (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
     (change.attribute_count, change.coordinate_count) = (6, 9);
     after.carry(&change).unwrap();

@@ -1,4 +1,4 @@
-//! What the trees of a forest have in common: sizes and bounds.
+//! What the trees of a forest have in common: sizes and limits.
 
 use super::leaf::{MOST_CANDIDATES, MOST_GROUPS};
 use super::split::{BINS, MOMENTS};
@@ -9,50 +9,51 @@ use crate::math::log;
 pub struct Shape {
     /// Whether labels are targets.
     pub regression: bool,
-    /// Classes, two or more; 0 in a regression.
+    /// Number of classes, two or more; 0 in a regression.
     pub classes: usize,
-    /// Events after which what was learned counts half; 0 for never.
+    /// Events after which the weight of what was learned is halved; 0 for never.
     pub half_life: f64,
 }
 
 impl Shape {
-    /// Sums of a node: the weight of each class, or the mean of the targets and their squared distances from it.
+    /// Number of sums of a node: the weight of each class, or the mean of the targets and their squared distances from
+    /// it.
     pub fn width(&self) -> usize {
         if self.regression { 2 } else { self.classes }
     }
 
-    /// Sums of a bin.
+    /// Number of sums of a bin.
     pub fn groups(&self) -> usize {
         if self.regression { MOMENTS } else { self.classes.min(MOST_GROUPS) }
     }
 
-    /// Sums of a histogram.
+    /// Number of sums of a histogram.
     pub fn cells(&self) -> usize {
         (BINS + 1) * self.groups()
     }
 
-    /// How many coordinates may split a leaf.
+    /// Number of coordinates that may split a leaf.
     pub fn candidates(&self, coordinates: usize) -> usize {
         let some = (coordinates as f64).sqrt() as usize + 3;
         some.min(MOST_CANDIDATES)
     }
 
-    /// Most nodes of a tree where there are so many coordinates: a megabyte of sums, and one of histograms.
+    /// Maximum number of nodes of a tree with this many coordinates: a megabyte of sums, and one of histograms.
     pub fn most_nodes(&self, coordinates: usize) -> usize {
         let leaves = (1 << 18) / (self.candidates(coordinates) * self.cells());
         ((1 << 17) / self.width()).min(2 * leaves).clamp(3, 1023)
     }
 
-    /// What is left, of one, after so many steps of forgetting.
+    /// The fraction that remains after this many steps of forgetting.
     pub fn kept(&self, steps: u64) -> f64 {
         if self.half_life == 0.0 {
             return 1.0;
         }
-        // Near to a power of 1/2 where there are few steps, and never 0.
+        // Close to a power of 1/2 for few steps, and never 0.
         1.0 / (1.0 + steps as f64 * (std::f64::consts::LN_2 / self.half_life))
     }
 
-    /// What one says who knows nothing.
+    /// Write the prediction without data.
     pub fn say_nothing(&self, said: &mut [f64]) {
         if self.regression {
             said.copy_from_slice(&[0.0, 1.0]);
@@ -61,7 +62,7 @@ impl Shape {
         }
     }
 
-    /// The loss of one who knows nothing.
+    /// The loss of the prediction without data.
     pub fn first_loss(&self) -> f64 {
         if self.regression { 1.0 } else { log(self.classes as f64) }
     }

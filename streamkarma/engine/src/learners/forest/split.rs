@@ -1,29 +1,29 @@
-//! The best place to split a leaf, by histograms.
+//! The best split of a leaf, from histograms.
 //!
-//! A histogram has for each bin, and for what is missing, the weights of the groups of labels, or in a regression
-//! the weight, the sum and the sum of squares of the targets.
+//! For each bin, and for missing values, a histogram has the weights of the groups of labels, or in a regression the
+//! weight, the sum and the sum of squares of the targets.
 
 use super::leaf::MOST_GROUPS;
 
-/// Bins of a histogram; one more is for what is missing.
+/// Number of bins of a histogram; there is one more for missing values.
 pub const BINS: usize = 32;
-/// Weights of a regression's bins: of the events, of their targets, and of these squared.
+/// Number of sums of a regression's bin: the weights of events, of their targets, and of these squared.
 pub const MOMENTS: usize = 3;
-/// Neither side of a split has less weight than this.
+/// Minimum weight of either side of a split.
 const LEAST: f64 = 2.0;
 
 /// A split of one histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
-    /// The last bin of the left side; the last of all where what is observed goes left, what is not right.
+    /// The last bin of the left side; the last of all if observed values go left and missing ones right.
     pub bin: usize,
-    /// Whether what is missing goes left.
+    /// Whether missing values go left.
     pub missing_left: bool,
-    /// By how much it lowers the entropy, in nats, or by what part the variance.
+    /// The reduction of the entropy, in nats, or of the variance, as a fraction.
     pub gain: f64,
 }
 
-/// The best split of a histogram, and the weight of all that is in it; None where nothing is gained.
+/// The best split of a histogram, and the histogram's total weight; None if nothing is gained.
 pub fn best(histogram: &[f32], width: usize, regression: bool) -> Option<(Split, f64)> {
     if regression {
         search(
@@ -39,9 +39,9 @@ pub fn best(histogram: &[f32], width: usize, regression: bool) -> Option<(Split,
     }
 }
 
-/// The same for sums of one kind. Bins are compared by `square` / weight, the sum of both sides: in a regression that
-/// is what the variance loses, and of classes what Gini's impurity does, which needs no logarithm and is highest
-/// where the entropy's gain is, or near. `impurity` is of sums and comes with the unit of gains.
+/// The search for one kind of sums. Splits are compared by `square` / weight, added up over both sides: in a regression
+/// that measures the reduction of the variance, and for classes that of Gini's impurity, which needs no logarithm and
+/// is highest at or near the highest entropy gain. `impurity` returns that of sums, and the unit of gains.
 fn search<const N: usize>(
     histogram: &[f32],
     width: usize,
@@ -95,7 +95,7 @@ fn counts<const N: usize>(counts: &[f64; N]) -> (f64, f64) {
     (counts.iter().sum(), counts.iter().map(|count| count * count).sum())
 }
 
-/// What goes left and right of a split, as sums over the bins.
+/// The sums of both sides of a split, left and right, over their bins.
 pub fn sides(histogram: &[f32], width: usize, split: &Split) -> [Vec<f64>; 2] {
     let mut sides = [vec![0.0; width], vec![0.0; width]];
     for (b, bin) in histogram.chunks_exact(width).enumerate() {
@@ -115,18 +115,18 @@ fn entropy(counts: &[f64]) -> f64 {
     weighted_log(total) - counts.iter().map(|&count| weighted_log(count)).sum::<f64>()
 }
 
-/// The squared distances from the mean.
+/// The sum of squared distances from the mean.
 fn squares(moments: &[f64]) -> f64 {
     let &[weight, sum, squares] = moments else { return 0.0 };
     if weight > 0.0 { squares - sum * sum / weight } else { 0.0 }
 }
 
-/// x log x, where that is not 0.
+/// x log x, or 0 for tiny x.
 fn weighted_log(x: f64) -> f64 {
     if x > 1e-9 { x * fast_log(x) } else { 0.0 }
 }
 
-/// The logarithm of a number above 1e-300, to some 1e-5: enough for a choice of splits and a vote.
+/// The logarithm of a number above 1e-300, accurate to some 1e-5: enough to choose splits and to vote.
 pub fn fast_log(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = ((bits >> 52) as i64 - 1023) as f64;

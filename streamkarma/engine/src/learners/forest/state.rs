@@ -1,4 +1,4 @@
-//! A forest as arrays, and back.
+//! A forest to arrays, and back.
 
 use super::leaf::{Candidate, Leaf, MOST_CANDIDATES};
 use super::node::{NONE, Node};
@@ -11,11 +11,11 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of a forest do not fit each other, or not this model";
 const ARRAYS: usize = 19;
-/// No loss of a tree is above 7, nor is a mean of them.
+/// Bound on the losses of a tree: none is above 7, and so no mean of them is.
 const MOST_LOSS: f64 = 16.0;
-/// No mean of targets is larger, rounding included.
+/// Bound on means of targets, including rounding.
 const LARGEST_MEAN: f64 = 2.0 * LARGEST_TARGET;
-/// No weight, and no sum, is larger.
+/// Bound on weights and sums.
 const LARGEST: f64 = 1e60;
 
 impl Forest {
@@ -57,7 +57,7 @@ impl Forest {
         self.replays.put(&mut state);
         let kept = &self.replays.events;
         let leaves = kept.iter().flat_map(|event| {
-            // A tree that has begun anew since has no leaf for it.
+            // A tree that has restarted since has no leaf for the event.
             let begun = |tree: &Tree| self.steps - tree.age.min(self.steps);
             let own = event.leaves.iter().zip(&self.trees);
             own.map(move |(&leaf, tree)| if event.step > begun(tree) { leaf as i32 } else { 0 })
@@ -182,7 +182,7 @@ fn node_of(split: &[i64], at: i64, weights: &[f64], steps: u64) -> Result<Node, 
     })
 }
 
-/// Whether each node but the root is below one other, none too deep, and the sums are what they may be.
+/// Check that each node but the root is below one other, that none is too deep, and that the sums are in range.
 fn check_tree(tree: &Tree, shape: &Shape) -> Result<(), Refused> {
     let mut depths = vec![0; tree.nodes.len()];
     depths[0] = 1;
@@ -202,7 +202,7 @@ fn check_tree(tree: &Tree, shape: &Shape) -> Result<(), Refused> {
     ensure(tree.sums.iter().all(|sum| (0.0..LARGEST).contains(sum)), WHY)
 }
 
-/// The rows of an array, one after the other.
+/// The rows of an array, in turn.
 struct Rows<'a, T> {
     rest: &'a [T],
     width: usize,
@@ -229,7 +229,7 @@ impl<'a, T> Rows<'a, T> {
     }
 }
 
-/// Leaves, one after the other.
+/// Leaves, in turn.
 struct Leaves<'a> {
     numbers: Rows<'a, f64>,
     salts: Rows<'a, u64>,
@@ -237,7 +237,7 @@ struct Leaves<'a> {
     counts: Rows<'a, i64>,
     candidates: Rows<'a, i32>,
     cells: Rows<'a, u64>,
-    /// The second half of the last pair of cells, if it is not taken yet.
+    /// The second half of the last pair of cells, if it has not been taken yet.
     half: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What a forest learns, splits against a plain search, states, and what must break nothing.
+//! What a forest learns, splits compared with a plain search, states, and malicious input.
 
 use super::leaf::Leaf;
 use super::node::Node;
@@ -44,8 +44,8 @@ fn it_follows_a_change() {
     assert!(wrong < 75, "{wrong}");
 }
 
-/// Of a split of a histogram, bin by bin from the definitions: by how much it lowers what is left of Gini's impurity,
-/// or of the variance, and its gain; both 0 where a side has next to nothing.
+/// The merit and gain of a split, bin by bin from the definitions: the merit is its reduction of Gini's impurity, or of
+/// the variance; both are 0 where a side has next to no weight.
 fn merit_and_gain(histogram: &[f32], width: usize, regression: bool, split: [usize; 2]) -> [f64; 2] {
     let all: Vec<usize> = (0..=BINS).collect();
     let goes_left = |b: &usize| if *b == BINS { split[1] == 1 } else { *b <= split[0] };
@@ -164,7 +164,7 @@ fn leaves_of_a_full_tree_count_no_more_and_its_nodes_do() {
     teach(&mut forest, Task::Two, 12, 600);
     let most = forest.shape.most_nodes(forest.codes.coordinates());
     for tree in &mut forest.trees {
-        // Nodes that no event leads to.
+        // Nodes that no event reaches.
         tree.nodes.resize(most, Node::leaf(0, Leaf::new(0, 0.0, 0)));
         tree.sums.resize(most * forest.shape.width(), 0.0);
     }

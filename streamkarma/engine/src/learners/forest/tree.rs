@@ -1,8 +1,8 @@
 //! A tree that grows with the stream.
 //!
-//! The constants here, in [`super::node`] and in [`super::leaf`] are from ten developers' streams (Agrawal 1 and 4,
-//! sine, random tree, segments, bananas, drifting radial functions, LED, waveform, Friedman; seed 100, 10,000 events
-//! around a change where there is one, with and without 30 % missing). Most of them hardly matter.
+//! The constants here, in [`super::node`] and in [`super::leaf`] were chosen on ten developers' streams (Agrawal 1 and
+//! 4, sine, random tree, segments, bananas, drifting radial functions, LED, waveform, Friedman; seed 100, 10,000 events
+//! around a change if there is one, with and without 30 % missing). Most of them hardly matter.
 
 use super::leaf::Leaf;
 use super::node::{NONE, Node};
@@ -12,24 +12,24 @@ use crate::chance::Random;
 use crate::learners::codes::{CODES, Codes};
 use crate::math::{exp, pow};
 
-/// The chance, at first, that what is below a new split is worth nothing; and by how much that chance goes back to
-/// one half at each event, so that it can change.
+/// The initial probability that what is below a new split is worth nothing; and the fraction by which it returns to one
+/// half at each event, so that it can change.
 const START_STAY: f64 = 0.1;
 const SHARE: f64 = 0.0002;
-/// How much a tree's loss tells against it.
+/// How strongly a tree's loss lowers its vote.
 const VOTE: f64 = 4.0;
 /// Rates of the fast and the slow average of a tree's loss.
 const FAST: f64 = 1.0 / 150.0;
 const SLOW: f64 = 1.0 / 3000.0;
-/// A tree of more events than this is worse than it was if the fast average is above the slow one by this factor, and
-/// this much more.
+/// A tree of more events than this has got worse if the fast average exceeds the slow one by this factor, plus this
+/// margin.
 const PROBATION: u64 = 500;
 const WORSE: f64 = 1.25;
 const MARGIN: f64 = 0.05;
-/// No path is longer.
+/// Maximum length of a path.
 pub const DEEPEST: usize = 24;
 
-/// An event that was predicted, and what a tree is to learn from it.
+/// An event that was predicted, and what a tree learns from it.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeLesson<'a> {
     /// The event.
@@ -38,34 +38,34 @@ pub struct TreeLesson<'a> {
     pub shape: &'a Shape,
     /// The number of a class, or a target.
     pub label: f64,
-    /// The weight of the event, times how often the tree has drawn it.
+    /// The weight of the event, times the tree's draws of it.
     pub weight: f64,
-    /// The weight of the event where trees are compared, at most 1.
+    /// The weight of the event in comparisons of trees, at most 1.
     pub counts: f64,
-    /// The number of the event.
+    /// The step of the event.
     pub step: u64,
 }
 
 /// A tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The root first.
+    /// The nodes, root first.
     pub nodes: Vec<Node>,
-    /// Node by node, see [`Shape::width`].
+    /// The sums of each node, see [`Shape::width`].
     pub sums: Vec<f64>,
-    /// Averages of its loss, over some hundred events and over some thousand.
+    /// Averages of its loss, over some hundred and over some thousand events.
     pub losses: [f64; 2],
-    /// Events since it began.
+    /// Number of events since it began.
     pub age: u64,
-    /// The nodes of the event in hand.
+    /// The path of the current event.
     path: Vec<usize>,
-    /// What one says who knows nothing, and then each of these nodes.
+    /// The prediction without data, then that of each node of the path.
     said: Vec<f64>,
     prediction: Vec<f64>,
 }
 
 impl Tree {
-    /// One that knows nothing.
+    /// A tree without data.
     pub fn new(shape: &Shape, salt: u64) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -80,22 +80,22 @@ impl Tree {
         tree
     }
 
-    /// Begin anew.
+    /// Restart from a single leaf.
     pub fn restart(&mut self, shape: &Shape, salt: u64, step: u64) {
         self.nodes = vec![Node::leaf(step, Leaf::new(salt, 0.0, step))];
         self.sums = vec![0.0; shape.width()];
         self.age = 0;
     }
 
-    /// How much the tree counts among others.
+    /// The tree's weight among the others.
     pub fn vote(&self) -> f64 {
         exp(-VOTE * self.losses[0])
     }
 
-    /// What the tree says of an event: the chance of each class, or the mean of a target and its variance.
+    /// The tree's prediction for an event: the probability of each class, or the mean of a target and its variance.
     pub fn predict(&mut self, codes: &Codes, shape: &Shape) -> &[f64] {
         match shape.width() {
-            // Where it is known to be that, loops are unrolled.
+            // With a constant width, loops are unrolled.
             2 => self.walk(codes, shape, 2),
             width => self.walk(codes, shape, width),
         }
@@ -128,8 +128,8 @@ impl Tree {
         }
     }
 
-    /// What the tree would say of the event that was predicted last if its path ended at each node, and the coordinate
-    /// that this node splits by.
+    /// For each node of the path, the tree's prediction for the event that was predicted last if the path ended there,
+    /// and the coordinate that the node splits by.
     pub fn stages(&self, shape: &Shape) -> Vec<(u32, Vec<f64>)> {
         let (width, mut left) = (shape.width(), 1.0);
         let mut kept = vec![0.0; width];
@@ -143,7 +143,7 @@ impl Tree {
         self.path.iter().enumerate().map(stage).collect()
     }
 
-    /// Learn the event that was predicted last; returns the leaf that was split, if one was.
+    /// Learn the event that was predicted last; returns the leaf that was split, if any.
     pub fn learn(&mut self, lesson: &TreeLesson, random: &mut Random) -> Option<usize> {
         let TreeLesson { codes, shape, label, weight, counts, step } = *lesson;
         self.compare(shape, label, counts);
@@ -196,7 +196,7 @@ impl Tree {
         at
     }
 
-    /// Let a leaf below the one that was split last learn an event once more, and return that leaf.
+    /// Let a leaf below the one that was split last learn an event once more; returns that leaf.
     pub fn replay(&mut self, split: usize, lesson: &TreeLesson, random: &mut Random) -> usize {
         let TreeLesson { codes, shape, weight, .. } = *lesson;
         let at = self.nodes[split].next(codes.of(self.nodes[split].coordinate));
@@ -204,7 +204,7 @@ impl Tree {
             && weight > 0.0
             && let Some(mut leaf) = self.nodes[at].leaf.take()
         {
-            // The path still ends at the one that was split.
+            // The path still ends at the leaf that was split.
             leaf.pick(codes, shape, random, |coordinate| self.range(coordinate, codes));
             leaf.learn(lesson);
             self.nodes[at].leaf = Some(leaf);
@@ -212,8 +212,8 @@ impl Tree {
         at
     }
 
-    /// Compare each node of the path with what is below it, and the tree with what it was; an event may count
-    /// for less than one.
+    /// Compare each node of the path with what is below it, and the tree with its past; `counts` is the weight of the
+    /// event, which may be less than one.
     fn compare(&mut self, shape: &Shape, label: f64, counts: f64) {
         let width = shape.width();
         let likelihood = |said: &[f64]| {
@@ -249,12 +249,12 @@ impl Tree {
         self.losses[1] += (loss - self.losses[1]) * SLOW.max(1.0 / (self.age as f64 + 1.0)) * counts;
     }
 
-    /// Whether the tree is worse than it was.
+    /// Whether the tree has got worse.
     fn is_worse(&self) -> bool {
         self.age > PROBATION && self.losses[0] > WORSE * self.losses[1] + MARGIN
     }
 
-    /// The codes of a coordinate in the leaf at the end of the path, without the upper one.
+    /// The range of a coordinate's codes in the leaf at the end of the path, excluding the upper end.
     fn range(&self, coordinate: u32, codes: &Codes) -> [u16; 2] {
         let code = codes.of(coordinate);
         let (mut low, mut high) = (0, CODES);

@@ -1,5 +1,5 @@
-//! A process with the names of a merged model, and one of models that learned apart: fitted anew to the latest events of
-//! all of them. What it says of an event stays the same under other names: values and targets are as they came.
+//! Renaming coordinates for a merged model, and merging processes trained separately, which refits to the latest events
+//! of all parts. Renaming does not change predictions, because values and targets are stored in their original units.
 
 use super::GaussianProcess;
 use crate::change::Change;
@@ -9,7 +9,7 @@ use crate::merging::learned_since;
 use crate::state::Refused;
 
 impl GaussianProcess {
-    /// Go over to the names and units of a merged model; see [`Learner::carry`].
+    /// Translate to the names and units of a merged model; see [`Learner::carry`].
     pub(super) fn carry_over(&mut self, change: &Change) {
         if change.is_none() {
             return;
@@ -23,14 +23,14 @@ impl GaussianProcess {
         self.refits.carry(change);
     }
 
-    /// Take in what parts have learned; see [`Learner::merge`].
+    /// Merge what the parts have learned; see [`Learner::merge`].
     pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| part.settings == self.settings)?;
         if let [(only, _)] = learned[..] {
             *self = only.clone();
         } else if !learned.is_empty() {
             self.refits.merge(&learned.iter().map(|(part, _)| &part.refits).collect::<Vec<_>>());
-            // Neither of the kernels is more likely than the others.
+            // No part's kernel is preferable to the others.
             self.fitted = None;
             self.fit(Unit::NONE);
         }

@@ -1,4 +1,4 @@
-//! What a Gaussian process sees of an event: standardised numbers, and indicators of what is missing.
+//! The inputs of a Gaussian process: standardised numbers and missing-value indicators.
 
 use super::kernel::{Kernel, SHARED};
 use crate::block::Gone;
@@ -6,25 +6,25 @@ use crate::learners::row::{NOBODY, Row};
 use crate::learners::table::Table;
 use crate::scale::CLIP;
 
-/// A coordinate that fewer events have is no input, nor is that it is missing in fewer.
+/// Coordinates observed in fewer events than this are not inputs, nor are indicators of those missing in fewer.
 pub const RAREST: usize = 2;
-/// Most inputs: of more, those that go together with the target most.
+/// Maximum number of inputs; of more, those most correlated with the target are used.
 pub const MOST: usize = 64;
 
-/// One of them.
+/// An input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Input {
-    /// The coordinate, or [`NOBODY`] if it was given up.
+    /// Its coordinate, or [`NOBODY`] if that was evicted.
     pub coordinate: u32,
-    /// Whether it is that the coordinate is missing, and not its value.
+    /// Whether it is the indicator that the coordinate is missing, instead of its value.
     pub is_absence: bool,
-    /// What is 0, and by what the rest is multiplied.
+    /// Subtracted from values; the difference is multiplied by `factor`.
     pub mean: f64,
     pub factor: f64,
 }
 
 impl Input {
-    /// That of numbers, NaN for what is missing, if they vary.
+    /// The input for these values, NaN where missing; None if they are constant.
     fn of(coordinate: u32, is_absence: bool, values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let there = values.filter(|value| !value.is_nan());
         let count = there.clone().count() as f64;
@@ -34,22 +34,22 @@ impl Input {
         (variance > 0.0 && factor.is_finite()).then_some(Self { coordinate, is_absence, mean, factor })
     }
 
-    /// What it is of a value; NaN is one that is missing.
+    /// Standardise a value, NaN if missing.
     fn standard(&self, value: f64) -> f64 {
         let number = if self.is_absence { f64::from(u8::from(value.is_nan())) } else { value };
         if number.is_nan() { 0.0 } else { ((number - self.mean) * self.factor).clamp(-CLIP, CLIP) }
     }
 }
 
-/// All of them.
+/// All inputs.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs(pub Vec<Input>);
 
 impl Inputs {
-    /// Those of a table of events whose standardised targets are these.
+    /// Choose the inputs for a table of events with these standardised targets.
     pub fn of(table: &Table, targets: &[f64]) -> Self {
         let mut all: Vec<(f64, Input)> = Vec::new();
-        // Attributes that are missing together need one indicator; so do categories of one attribute.
+        // Attributes always missing together need only one indicator, and so do the categories of one attribute.
         let mut absences: Vec<&[f64]> = Vec::new();
         let is_same = |one: &[f64], other: &[f64]| {
             one.iter().zip(other).all(|(one, other)| one.is_nan() == other.is_nan())
@@ -77,7 +77,7 @@ impl Inputs {
         Self(all.into_iter().map(|(_, input)| input).collect())
     }
 
-    /// Write what they are of the event in hand.
+    /// Write the inputs of the current event.
     pub fn read(&self, row: &Row<f64>, z: &mut Vec<f64>) {
         z.clear();
         z.extend(self.0.iter().map(|input| {
@@ -86,7 +86,7 @@ impl Inputs {
         }));
     }
 
-    /// What they are of each event of a table, one event after another.
+    /// The inputs of all events of a table, event by event.
     pub fn rows(&self, table: &Table) -> Vec<f64> {
         let columns: Vec<(&Input, &[f64])> = self
             .0
@@ -100,7 +100,7 @@ impl Inputs {
             .collect()
     }
 
-    /// The kernel to begin with: what was known of inputs before stays.
+    /// The initial kernel of a fit: parameters of the previous fit are kept for inputs that had been used there.
     pub fn kernel(&self, before: Option<(&Self, &Kernel)>) -> Kernel {
         let expected = (0..SHARED + self.0.len()).map(|at| Kernel::expected(self.0.len(), at).0);
         let mut logarithms: Vec<f64> = expected.collect();
@@ -117,7 +117,7 @@ impl Inputs {
         Kernel::new(logarithms)
     }
 
-    /// Know nothing of coordinates that were given up.
+    /// Treat evicted coordinates as missing.
     pub fn forget(&mut self, gone: &Gone) {
         for input in &mut self.0 {
             if gone.coordinates.binary_search(&input.coordinate).is_ok() {

@@ -1,4 +1,4 @@
-//! What processes of merged models are fitted to, and what they say under other names.
+//! Tests of merging and of renaming coordinates.
 
 use super::tests::new;
 use super::*;
@@ -20,7 +20,7 @@ fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
     assert_eq!((all.steps(), all.refits.latest.events.len()), (460, 60));
     assert_same(&merged(&base, &[&three, &one, &two]), &all, 0.0);
     assert_same(&merged(&base, &[&merged(&base, &[&one, &two]), &three]), &all, 0.0);
-    // One that has learned nothing brings nothing, and one alone is as it was.
+    // A part that has learned nothing changes nothing, and a single other part is kept as it is.
     assert_same(&merged(&base, &[&one, &base]), &one, 0.0);
     let mut back = base;
     back.restore(&all.state(), 4, 6).unwrap();

@@ -1,17 +1,17 @@
-//! A sparse Gaussian process [R] on the latest events of a regression, which learns the events after those as well.
+//! A sparse Gaussian process regression [R] on the latest events, updated online between fits.
 //!
-//! The target is a Gaussian process of the event's values: a linear function plus one that is as smooth as a radial kernel
-//! with a length for each input says; see [`kernel`]. Lengths, the parts of both, and the noise are those of the largest
-//! evidence, see [`evidence`]. So inputs that say nothing get long lengths and do not disturb, and a target that is an exact
-//! linear function is found with the first fit. What is missing is at its mean, with an indicator beside
-//! it; see [`inputs`].
+//! The target is modelled as a linear function of the event's values plus a smooth one, with a radial kernel that has a
+//! length scale for each input; see [`kernel`]. Length scales, the amplitudes of both parts and the noise maximise the
+//! evidence, see [`evidence`]. Irrelevant inputs therefore get long length scales and do no harm, and an exactly linear
+//! target is found by the first fit. Missing values are replaced by their mean, with an indicator beside them; see
+//! [`inputs`].
 //!
-//! A process of all events would be dear. Here the radial part is one of what [`POINTS`] events say (inducing points, the
-//! subset of regressors [Q]), so that all is a Bayesian linear regression on as many features, see [`posterior`]. It is
-//! fitted to the latest events whenever there are half as many again, see [`Refits`], and in between each event adds what it
-//! says by recursive least squares. Without that, an event took `auto` a quarter less time (half of which has been won by
-//! keeping half of the covariance), and it would make 1.0 % larger errors on 116 numbers of R's tables (2.0 % from the 49th
-//! event on), and up to 2 % larger ones on streams that drift.
+//! A process on all events would be expensive. Here the radial part is represented by [`POINTS`] inducing points (the
+//! subset of regressors [Q]), which makes the model a Bayesian linear regression on as many features, see
+//! [`posterior`]. It is refitted to the latest events whenever their number has grown by half, see [`Refits`]; in
+//! between, each event updates it by recursive least squares. Without these updates an event cost `auto` a quarter
+//! less time (half of that has been regained by storing half of the covariance), but errors would be 1.0 % larger on
+//! 116 numbers of R's tables (2.0 % from the 49th event on), and up to 2 % larger on streams that drift.
 //!
 //! [`Refits`]: crate::learners::refits::Refits
 //!
@@ -42,30 +42,31 @@ use crate::loss::Loss;
 use crate::scale::{CLIP, LARGEST, within};
 use crate::state::{Refused, State, ensure};
 
-/// How it learns; the same for its whole life.
+/// Settings, fixed for the lifetime of the learner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How many of the latest events it is fitted to, at most.
+    /// Maximum number of latest events for a fit.
     pub window: usize,
-    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    /// Half-life of what was learned, in steps, 1 or more; 0 for no forgetting.
     pub half_life: f64,
 }
 
-/// The largest window.
+/// Upper bound of the window.
 const MOST_EVENTS: usize = 1 << 15;
-/// Inducing points. On 58 numbers of R's tables, mixed with `auto`, half as many have 1.1 % larger errors, and twice as many
-/// 1.2 % smaller ones at twice the time.
+/// Number of inducing points. On 58 numbers of R's tables, mixed with `auto`, half as many make errors 1.1 % larger,
+/// and twice as many 1.2 % smaller at twice the cost.
 const POINTS: usize = 128;
-/// Events whose evidence is maximised. With twice as many the errors are the same, with half as many 1.3 % larger.
+/// Number of events whose evidence is maximised. Errors are the same with twice as many, and 1.3 % larger with half
+/// as many.
 const EVIDENCE: usize = 128;
-/// A deviation of targets below this part of their mean is what rounding left of none.
+/// A standard deviation of targets below this fraction of their mean is attributed to rounding.
 const NARROWEST: f64 = 1e-12;
 
-/// What was fitted.
+/// The result of a fit.
 #[derive(Clone, Debug)]
 struct Fitted {
     inputs: Inputs,
-    /// In which targets have mean 0 and deviation 1.
+    /// The unit in which targets have mean 0 and standard deviation 1.
     unit: Unit,
     posterior: Posterior,
 }
@@ -76,13 +77,13 @@ pub struct GaussianProcess {
     settings: Settings,
     refits: Refits,
     fitted: Option<Fitted>,
-    /// The inputs of the event in hand.
+    /// The inputs of the current event.
     z: Vec<f64>,
     slopes: [f64; 1],
 }
 
 impl GaussianProcess {
-    /// A learner that knows nothing.
+    /// An untrained learner.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl GaussianProcess {
         };
     }
 
-    /// Suffer the loss of a label, if there is one, and learn the event that was predicted last.
+    /// Learn the event that was predicted last; returns its loss, NaN without a label.
     fn learn(&mut self, lesson: &Lesson, scores: &[f64]) -> f64 {
         if !lesson.is_labelled() {
             return f64::NAN;
@@ -129,7 +130,7 @@ impl GaussianProcess {
         suffered
     }
 
-    /// Fit to the events that are kept, whose targets are cut as the mixture cuts them.
+    /// Fit to the stored events, with targets clipped as in the mixture.
     fn fit(&mut self, unit: Unit) {
         let Refits { latest, row, .. } = &mut self.refits;
         if !latest.events.is_empty() {
@@ -153,7 +154,7 @@ impl GaussianProcess {
     }
 }
 
-/// Bring targets to mean 0 and deviation 1; returns the unit they are in then.
+/// Standardise targets to mean 0 and standard deviation 1; returns their new unit.
 fn standardise(targets: &mut [f64], weights: &[f64]) -> Unit {
     let total: f64 = weights.iter().sum();
     let mean = |of: &dyn Fn(f64) -> f64| {
@@ -166,7 +167,7 @@ fn standardise(targets: &mut [f64], weights: &[f64]) -> Unit {
     Unit { centre, spread }
 }
 
-/// A unit that is told in another.
+/// The composition of two units: `inner` is expressed in `outer`.
 fn composed(outer: Unit, inner: Unit) -> Unit {
     let spread = (outer.spread * inner.spread).clamp(f64::MIN_POSITIVE, LARGEST);
     Unit { centre: within(outer.plain(inner.centre), LARGEST), spread }

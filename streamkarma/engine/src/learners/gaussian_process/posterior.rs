@@ -1,15 +1,17 @@
-//! What is known of a Gaussian process given events: Bayesian linear regression on its features.
+//! The posterior of a Gaussian process: Bayesian linear regression on its features.
 //!
-//! With inducing points u, U'U the radial kernel between any two of them and k that between them and an event, the features
-//! of an event are U'^-1 k, and those of the linear part. Their weights have a standard Gaussian prior, so that the prior of
-//! targets has the kernel (as near as the points tell). Given events with features phi, targets y and noise s,
+//! With inducing points u, U'U the radial kernel between any two of them and k that between them and an event, the
+//! features of an event are U'^-1 k and those of the linear part. Their weights have a standard Gaussian prior, so
+//! that the prior covariance of targets is the kernel (as far as the points can represent it). Given events with
+//! features phi, targets y and noise s,
 //!
 //! ```text
 //! covariance P = (1 + Σ phi phi' / s)^-1,   mean w = P Σ phi y / s,
 //! ```
 //!
-//! and one more event gives w + P phi (y - w' phi) / (s + phi' P phi), and P - P phi phi' P / (s + phi' P phi): recursive
-//! least squares. P is symmetric, and kept up to its diagonal: what it takes to read and write it is what an event costs.
+//! and one more event updates them to w + P phi (y - w' phi) / (s + phi' P phi) and P - P phi phi' P / (s + phi' P
+//! phi), by recursive least squares. P is symmetric, and only its lower triangle is stored: reading and writing it is
+//! most of the cost of an event.
 
 use std::iter::repeat_n;
 
@@ -19,16 +21,17 @@ use crate::cholesky::Cholesky;
 use crate::math::dot;
 use crate::scale::within;
 
-/// Added to the radial part of points with themselves, in its unit, so that equal points break nothing.
+/// Added to the diagonal of the points' radial kernel, as a fraction of its amplitude, so that duplicate points do no
+/// harm.
 const JITTER: f64 = 1e-6;
-/// No weight is larger.
+/// Upper bound of |weight|.
 pub const LARGEST_WEIGHT: f64 = 1e9;
 
-/// Events as a process sees them.
+/// Events as inputs and targets.
 pub struct Sample {
-    /// Inputs, one event after another.
+    /// Inputs, event by event.
     pub rows: Vec<f64>,
-    /// By event: its standardised target, and its weight.
+    /// The standardised target and the weight of each event.
     pub targets: Vec<f64>,
     pub weights: Vec<f64>,
 }
@@ -40,7 +43,7 @@ impl Sample {
         &self.rows[event * inputs..][..inputs]
     }
 
-    /// So many events, drawn at random; all if there are no more.
+    /// A random sample of at most this many events.
     pub fn drawn(&self, most: usize, random: &mut Random) -> Self {
         let mut order: Vec<usize> = (0..self.targets.len()).collect();
         for at in 0..most.min(order.len()) {
@@ -54,20 +57,20 @@ impl Sample {
     }
 }
 
-/// What is known.
+/// The posterior of the weights.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     kernel: Kernel,
-    /// Inputs of the inducing points, one after another; and in units of lengths.
+    /// Inputs of the inducing points, point by point, and the same scaled.
     pub inducing: Vec<f64>,
     scaled_points: Vec<f64>,
-    /// Of U'^-1, each row up to its diagonal, one after another.
+    /// The lower triangle of U'^-1, row by row.
     whitening: Vec<f64>,
     points: usize,
-    /// Mean of the weights, and their covariance, each row up to its diagonal, one after another.
+    /// Mean of the weights, and the lower triangle of their covariance, row by row.
     pub weights: Vec<f64>,
     pub covariance: Vec<f64>,
-    /// The event in hand: what was said of it, its features, these times the covariance, and room.
+    /// The current event: its prediction, its features, the covariance times these, and scratch buffers.
     said: f64,
     features: Vec<f64>,
     moved: Vec<f64>,
@@ -76,7 +79,7 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// What is known before any event, with points one after another.
+    /// The prior, with these inducing points.
     pub fn prior(kernel: Kernel, inducing: Vec<f64>) -> Self {
         let inputs = kernel.inputs();
         let (mut scaled_points, mut scaled, mut alike) = (Vec::new(), Vec::new(), Vec::new());
@@ -112,11 +115,11 @@ impl Posterior {
         }
     }
 
-    /// What is known given these events.
+    /// The posterior given these events.
     pub fn of(kernel: Kernel, inducing: Vec<f64>, sample: &Sample) -> Self {
         let mut posterior = Self::prior(kernel, inducing);
         let size = posterior.weights.len();
-        // The inverse of the covariance, from the diagonal on.
+        // The upper triangle of the inverse covariance.
         let mut precision = vec![0.0; size * size];
         precision.iter_mut().step_by(size + 1).for_each(|diagonal| *diagonal = 1.0);
         let mut right = vec![0.0; size];
@@ -147,17 +150,17 @@ impl Posterior {
         &self.kernel
     }
 
-    /// How many inducing points there are.
+    /// Number of inducing points.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// What was said of the event in hand.
+    /// The prediction for the current event.
     pub fn said(&self) -> f64 {
         self.said
     }
 
-    /// Have an event with these inputs in hand; returns the mean of its target.
+    /// Make the event with these inputs the current one; returns the mean of its target.
     pub fn predict(&mut self, z: &[f64]) -> f64 {
         self.write_features(z);
         self.said = dot(&self.weights, &self.features);
@@ -183,7 +186,7 @@ impl Posterior {
         }
     }
 
-    /// Learn the target of the event in hand.
+    /// Learn the target of the current event.
     pub fn learn(&mut self, target: f64, weight: f64) {
         self.multiply();
         let Self { kernel, weights, covariance, said, features, moved, .. } = self;
@@ -200,7 +203,7 @@ impl Posterior {
         }
     }
 
-    /// Multiply the covariance by the features: each row counts as a column as well.
+    /// Multiply the covariance by the features; by symmetry each stored row is also a column.
     fn multiply(&mut self) {
         let Self { covariance, features, moved, .. } = self;
         let mut rows = &covariance[..];
@@ -217,7 +220,7 @@ impl Posterior {
     }
 }
 
-/// Add a row times a factor.
+/// Add a multiple of a row.
 fn add(target: &mut [f64], factor: f64, row: &[f64]) {
     for (entry, other) in target.iter_mut().zip(row) {
         *entry += factor * other;

@@ -1,4 +1,4 @@
-//! A Gaussian process as arrays, and back.
+//! Saving a Gaussian process as arrays, and restoring it.
 
 use super::inputs::{Input, Inputs, MOST};
 use super::kernel::{Kernel, SHARED};
@@ -11,11 +11,11 @@ use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of a Gaussian process do not fit each other, or not this model";
 const ARRAYS: usize = Refits::ARRAYS + 6;
-/// Beyond this, entries of a covariance are no rounding errors: the prior has 1.
+/// Upper bound of |entries| of the covariance: the prior's diagonal is 1, and rounding errors cannot exceed this.
 const LARGEST_COVARIANCE: f64 = 2.0;
 
 impl GaussianProcess {
-    /// Everything learned.
+    /// Everything learned, as arrays.
     pub(super) fn to_state(&self) -> State {
         let mut state = State::default();
         self.refits.put(&mut state);
@@ -36,7 +36,7 @@ impl GaussianProcess {
         state
     }
 
-    /// The learner of a state, with the settings of this one.
+    /// A learner restored from a state, with the settings of this one.
     pub(super) fn restored(
         &self,
         state: &State,

@@ -1,4 +1,4 @@
-//! What Gaussian processes learn, their sums against plain ones, states, and what must break nothing.
+//! Tests of accuracy, of the formulas against naive implementations, of states and of malicious input.
 
 use super::evidence::Room;
 use super::kernel::{Kernel, SHARED};
@@ -6,19 +6,19 @@ use super::*;
 use crate::learners::samples::{Numbers, Task, assert_resumed, changed, teach};
 use crate::math::{dot, exp, log, sin};
 
-/// Of few events, and so of few inducing points, which is fast.
+/// Few events, and so few inducing points, which is fast.
 const WINDOW: usize = 60;
 
 pub(super) fn new(half_life: f64) -> GaussianProcess {
     GaussianProcess::new(Settings { window: WINDOW, half_life }).unwrap()
 }
 
-/// One of as many inducing points as there may be.
+/// A learner with the maximum number of inducing points.
 fn wide() -> GaussianProcess {
     GaussianProcess::new(Settings { window: 300, half_life: 0.0 }).unwrap()
 }
 
-/// Learn some events of numbers within ±1; returns the mean error of the last 50.
+/// Learn events with values within ±1; returns the mean error of the last 50.
 fn follow(model: &mut GaussianProcess, events: usize, of: impl Fn(&[f64], usize) -> f64) -> f64 {
     let (mut numbers, mut error, mut score) = (Numbers::new(3), 0.0, [0.0]);
     for t in 0..events {
@@ -31,7 +31,7 @@ fn follow(model: &mut GaussianProcess, events: usize, of: impl Fn(&[f64], usize)
     error
 }
 
-/// A sample of three inputs, and a kernel.
+/// A sample with three inputs, and a kernel.
 fn example(events: usize) -> (Sample, Kernel) {
     let mut numbers = Numbers::new(1);
     let mut draw = |count: usize| (0..count).map(|_| 4.0 * numbers.unit() - 2.0).collect::<Vec<f64>>();
@@ -47,7 +47,7 @@ fn covariance(kernel: &Kernel, one: &[f64], other: &[f64]) -> f64 {
     exp(logs[0] - 0.5 * apart) + exp(logs[1]) * (1.0 + dot(one, other) / 3.0)
 }
 
-/// The solution of equations and the logarithm of the determinant, by elimination.
+/// Solves linear equations by elimination; also returns the log determinant.
 fn eliminated(mut rows: Vec<Vec<f64>>) -> (Vec<f64>, f64) {
     let (size, mut log_determinant) = (rows.len(), 0.0);
     for i in 0..size {
@@ -61,7 +61,7 @@ fn eliminated(mut rows: Vec<Vec<f64>>) -> (Vec<f64>, f64) {
     ((0..size).map(|i| rows[i][size] / rows[i][i]).collect(), log_determinant)
 }
 
-/// The covariance of a sample's targets, which stand beside it.
+/// The covariance of a sample's targets, augmented by the targets as the last column.
 fn equations(sample: &Sample, kernel: &Kernel) -> Vec<Vec<f64>> {
     let events = sample.targets.len();
     let row = |i: usize| {
@@ -112,7 +112,7 @@ fn evidence_and_its_slopes_are_those_of_the_formula() {
         let rise = (moved(1e-5) - moved(-1e-5)) / 2e-5;
         assert!((slope - rise).abs() < 1e-6, "{at}: {slope} {rise}");
     }
-    // And a kernel is found under which all is more likely.
+    // The search finds a kernel with more evidence.
     let (found, _) = Room::default().evidence(&sample, &most_likely(&sample, kernel, true));
     assert!(found > evidence);
 }
@@ -150,7 +150,7 @@ fn inputs_are_standardised_and_absences_told_once() {
     for t in 0..40 {
         let value = f64::from(t % 4);
         let wide = [1.0, 1e6 + value, 1.0, value];
-        // The second and the third number are missing together; the last never varies.
+        // The second and third numbers are missing together; the last is constant.
         let items = if t % 3 == 0 { 2 } else { 4 };
         let places: Vec<u32> = (0..items).chain([4]).collect();
         let values: Vec<f64> = wide[..items as usize].iter().copied().chain([7.0]).collect();
@@ -205,7 +205,7 @@ fn what_was_given_up_is_as_what_is_missing() {
     assert_ne!(with, without);
     model.forget(&Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() });
     assert_eq!(score(&mut model, &[(2, 1.0)]), without);
-    // The coordinate comes back, as another, of which earlier events have nothing.
+    // The coordinate is reused for another name, which earlier events lack.
     let mut back = new(0.0);
     back.restore(&model.state(), 4, 6).unwrap();
     assert_eq!(teach(&mut back, Task::Regression, 8, 150), teach(&mut model, Task::Regression, 8, 150));

@@ -1,22 +1,22 @@
-//! Linear models that learned apart, made one; and features that go over to other places and scales.
+//! Merging linear models that were trained separately, and translating features to other places and scales.
 //!
-//! What a part tells of a weight is by how much its precision P = 1 / sigma grew (AROW), or its sum G of
-//! squared gradients (AdaGrad). These gains add up, and weights are averaged by them:
+//! What a part has learned about a weight is measured by the growth of its precision P = 1 / sigma (AROW), or of its
+//! sum G of squared gradients (AdaGrad). These gains add up, and weights are averaged by them:
 //!
 //! ```text
 //! P = P_0 + Σ g_m,  w = w_0 + Σ g_m (w_m - w_0) / Σ g_m,  g_m = P_m - P_0.
 //! ```
 //!
-//! So a feature that one part alone has met keeps the weight it has there. (By whole precisions the sum would
-//! go too far: a diagonal one counts each of many features that say the same as new.) SGD has no such thing;
-//! of its steps of 1 / (rho t), t w is a sum of gradients, and weights of constant steps are averaged by
-//! their number.
+//! So a feature that only one part has met keeps its weight. (With whole precisions the sum would overshoot: a diagonal
+//! precision counts each of many redundant features as new information.) SGD has no such measure; with steps of 1 /
+//! (rho t), t w is a sum of gradients, and with constant steps the weights are averaged by the number of steps.
 //!
-//! With a half-life, the base has decayed in a part by the steps that this one took, and in the merged model
-//! by those of all parts.
+//! With a half-life, the base has decayed in a part by that part's steps, and in the merged model by those of all
+//! parts.
 //!
-//! A part that has begun anew since then knows less than the base: its gains count as none, so that its weights are
-//! heeded where no other part has gained anything, and what the base knew fades in the merged model by its half-life.
+//! A part that has restarted since then has less information than the base: its gains count as zero, so its weights
+//! matter only where no other part has gained anything, and the base's information fades in the merged model with the
+//! half-life.
 
 use super::updates::settled;
 use super::{Cell, LARGEST, LinearModel, Step, Update, untouched};
@@ -26,50 +26,50 @@ use crate::merging::{Mean, ensure_alike, relabelled};
 use crate::rise::Rise;
 use crate::state::Refused;
 
-/// What a step counts for beside the gains: next to nothing, but where these were forgotten again it decides.
+/// Weight of a step beside the gains: negligible, except where the gains have been forgotten again, where it decides.
 const STEP_GAIN: f64 = 1e-30;
 
-/// Where what was learned of a feature goes: a part of its weight, and of the information behind that.
+/// Where what was learned of a feature goes: a multiple of its weight, and of the information behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {
-    /// A place.
+    /// The old place.
     pub from: u32,
-    /// A place from now on.
+    /// The new place.
     pub to: u32,
-    /// What the weight is multiplied by.
+    /// Factor of the weight.
     pub factor: f64,
-    /// What AROW's 1 / sigma - 1 and AdaGrad's G are multiplied by.
+    /// Factor of AROW's 1 / sigma - 1 and of AdaGrad's G.
     pub information: f64,
 }
 
 impl Move {
-    /// Of a feature whose value was so many times what it is now.
+    /// For a feature whose old value is `stretch` times the new one.
     pub fn stretched(from: u32, to: u32, stretch: f64) -> Self {
         Self { from, to, factor: stretch, information: 1.0 / (stretch * stretch) }
     }
 
-    /// Of a weight that counts elsewhere, too, where its feature was shifted.
+    /// For a weight that is added to another place as well, because its feature was shifted.
     pub fn shifted(from: u32, to: u32, factor: f64) -> Self {
         Self { from, to, factor, information: 0.0 }
     }
 }
 
 impl LinearModel {
-    /// Number the classes anew, see [`crate::learner::Learner::relabel`].
+    /// Renumber the classes, see [`crate::learner::Learner::relabel`].
     pub fn relabel(&mut self, places: &[usize]) {
         if self.classes > 1 {
             self.cells = relabelled(&self.cells, self.places, places);
         } else if places.first() == Some(&1) {
-            // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            // Subtracted from 0 to avoid a negative zero, which no file preserves.
             self.cells.iter_mut().for_each(|cell| cell.weight = 0.0 - cell.weight);
         }
     }
 
-    /// Go to so many places, each with the sum of what is moved there; all else is forgotten.
+    /// Resize to so many places, each with the sum of what moves there; everything else is forgotten.
     pub fn transfer(&mut self, moves: &[Move], places: usize) {
         self.rescale();
         let update = self.step.update;
-        // Where nothing is known AROW's information is 1, which counts once however much comes together.
+        // AROW's information is 1 where nothing was learned; this counts once, however many features are combined.
         let prior = information(update, untouched(update).moment);
         let mut moved = vec![Cell { weight: 0.0, moment: 0.0 }; self.classes * places];
         for c in 0..self.classes {
@@ -84,9 +84,9 @@ impl LinearModel {
         (self.cells, self.places) = (moved, places);
     }
 
-    /// Of a regression, go over to targets y of which the present ones are `target.0 + target.1 y`.
+    /// Convert a regression to targets y, where the current targets are `target.0 + target.1 y`.
     ///
-    /// `unit` is the value that the constant has, at its place.
+    /// `unit` is the value of the constant feature, which is at place `constant`.
     pub fn retarget(&mut self, target: (f64, f64), constant: u32, unit: f64) {
         if target == (0.0, 1.0) {
             return;
@@ -105,10 +105,9 @@ impl LinearModel {
         }
     }
 
-    /// Take in what the parts have learned since they were as this one, see
-    /// [`crate::learner::Learner::merge`].
+    /// Merge what the parts have learned since they were equal to this one, see [`crate::learner::Learner::merge`].
     ///
-    /// A part may have fewer places, or more.
+    /// A part may have fewer or more places.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl LinearModel {
         let parts: Vec<Part> = parts.iter().map(|part| Part::of(part, self)).collect();
         let all = parts.iter().map(|part| part.steps).sum::<u64>();
         let (update, places, decay) = (self.step.update, self.places, self.decay(all));
-        // It is in every t_m w_m, and counts once.
+        // The base is in every t_m w_m, but must count once.
         let shared = if self.sums_gradients() { self.steps as f64 * (1.0 - parts.len() as f64) } else { 0.0 };
         for (at, cell) in self.cells.iter_mut().enumerate() {
             let (base, mut change) = (*cell, Mean::default());
@@ -135,7 +134,7 @@ impl LinearModel {
             *cell = Cell { weight: cell.weight + change.value(), moment: moment(update, information) };
         }
         self.steps += all;
-        // Its errors are no longer those of any part.
+        // The recorded errors belong to none of the parts any more.
         self.rise = Rise::default();
         Ok(())
     }
@@ -146,7 +145,7 @@ impl LinearModel {
         update == Update::Sgd && eta == 0.0 && half_life == 0.0
     }
 
-    /// The factor that stands for so many steps on a weight that none of them touches.
+    /// The global factor after so many steps, for a weight that none of them touches.
     fn decay(&self, steps: u64) -> f64 {
         let growth = pow(self.growth, steps as f64);
         match self.step.update {
@@ -157,12 +156,12 @@ impl LinearModel {
     }
 }
 
-/// A model that went on from a base.
+/// A model that continued from a base.
 struct Part<'a> {
     model: &'a LinearModel,
-    /// Since then.
+    /// Steps since the base.
     steps: u64,
-    /// What became of the base by these.
+    /// The factor by which these decayed the base.
     decay: f64,
 }
 
@@ -172,7 +171,7 @@ impl<'a> Part<'a> {
         Self { model, steps, decay: base.decay(steps) }
     }
 
-    /// What it learned of a weight that was this one: the information gained, and the change.
+    /// What it learned about a weight that was `base`: the information gained, and the change.
     fn learned(&self, base: Cell, class: usize, place: usize) -> (f64, f64) {
         let Self { model, decay, .. } = *self;
         let update = model.step.update;
@@ -183,7 +182,7 @@ impl<'a> Part<'a> {
         (gain.max(0.0), now.weight - before.weight)
     }
 
-    /// What its change of a weight counts for.
+    /// The weight of its change.
     fn weight(&self, gain: f64) -> f64 {
         if self.model.sums_gradients() {
             self.model.steps as f64
@@ -193,12 +192,12 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What adds up: the precision, or the squared gradients.
+/// What adds up: the precision, or the sum of squared gradients.
 fn information(update: Update, moment: f64) -> f64 {
     if update == Update::Arow { 1.0 / moment.max(1.0 / LARGEST) } else { moment }
 }
 
-/// The other way around.
+/// The inverse of [`information`].
 fn moment(update: Update, information: f64) -> f64 {
     let information = information.min(LARGEST);
     if update == Update::Arow { 1.0 / information } else { information }

@@ -3,7 +3,7 @@
 use super::tests::{ALL, Numbers, lesson, step};
 use super::*;
 
-/// Lets a model learn so many events of some of eight features, others by each seed.
+/// Train a model on so many events with some of eight features, which depend on the seed.
 fn taught(mut model: LinearModel, seed: u64, events: usize) -> LinearModel {
     let mut numbers = Numbers(seed);
     let mut scores = vec![0.0; model.classes()];
@@ -19,7 +19,7 @@ fn taught(mut model: LinearModel, seed: u64, events: usize) -> LinearModel {
     model
 }
 
-/// A model of each kind, with and without forgetting, of two classes and of four.
+/// Models of each kind, with and without forgetting, with two classes and with four.
 fn bases() -> Vec<LinearModel> {
     let mut models = Vec::new();
     for (update, half_life) in ALL.iter().flat_map(|&update| [(update, 0.0), (update, 30.0)]) {
@@ -41,7 +41,7 @@ fn merged(base: &LinearModel, parts: &[&LinearModel]) -> LinearModel {
     merged
 }
 
-/// Weights and, where there is any, variances or squares, with all factors multiplied in.
+/// Weights and, if any, variances or sums of squares, with all factors multiplied in.
 fn numbers_of(model: &LinearModel) -> Vec<f64> {
     let mut model = model.clone();
     model.rescale();
@@ -83,7 +83,7 @@ fn parts_that_learned_nothing_do_not_show() {
 
 #[test]
 fn precisions_are_those_of_one_pass() {
-    // Of a regression all events tell, so that what was predicted before does not matter.
+    // In a regression every event updates, so earlier predictions do not matter.
     let base = taught(LinearModel::new(step(Update::Arow, Loss::Squared, 0.0), 1, 8), 1, 40);
     let (a, b) = (taught(base.clone(), 2, 60), taught(base.clone(), 3, 80));
     let (one_pass, both) = (taught(a.clone(), 3, 80), merged(&base, &[&a, &b]));
@@ -110,7 +110,7 @@ fn a_feature_that_one_part_alone_has_met_keeps_its_weight() {
 
 #[test]
 fn gradients_of_algorithm_one_add_up() {
-    // Slopes of 1 whatever the score: the absolute loss of targets far below.
+    // The slope is 1 whatever the score: absolute loss with targets far below.
     let settings = Step { steepness: 0.0, ..step(Update::Sgd, Loss::Absolute, 0.0) };
     let learn = |mut model: LinearModel, events: std::ops::Range<u64>| {
         for t in events {

@@ -1,16 +1,16 @@
 //! A linear model on sparse features: SGD, AROW and AdaGrad.
 //!
-//! A feature vector is a list of places (`index`) with values there (`phi`); nothing here knows what the
-//! places mean, and nothing costs more than the list is long. The model has one row of weights for two
-//! classes and for a regression, else one per class. Beside each weight AROW keeps its variance, and
-//! AdaGrad the sum of its squared gradients: the second moment. What each step does is in [`updates`].
+//! A feature vector is a list of places (`index`) with their values (`phi`); the model does not depend on what the
+//! places mean, and its cost per event is linear in the length of the list. The model has one row of weights for two
+//! classes and for a regression, else one per class. Beside each weight, AROW keeps its variance and AdaGrad the sum of
+//! its squared gradients: the second moment. What each step does is in [`updates`].
 //!
-//! Forgetting with half-life h lets variances grow by 2^(1/h) each step, up to 1 again, and AdaGrad's
-//! weights and sums shrink by as much, and SGD's weights where it has no rho; with one, it takes every
-//! step as one soon after the first, where each step forgets the like. That would touch every weight at
-//! every step, so a global factor stands for it: of SGD's weights, of AROW's variances, and of 1 / w and
-//! 1 / G of AdaGrad. (With w left alone, AdaGrad's w grows without end where the classes are separable:
-//! its steps have one length whatever the gradients, and each flip takes longer to follow.)
+//! With a half-life h, forgetting multiplies variances by 2^(1/h) each step, up to 1 again, and shrinks AdaGrad's
+//! weights and sums by as much, as well as SGD's weights where rho is not set; where it is, the step count in SGD's
+//! step size is capped instead, which forgets at a similar rate. Doing so directly would touch every weight at every
+//! step, so a global factor stands for it: of SGD's weights, of AROW's variances, and of 1 / w and 1 / G of AdaGrad.
+//! (If w were left alone, AdaGrad's w would grow without bound where the classes are separable: its steps have one
+//! length whatever the gradients, and each flip would take longer to follow.)
 
 mod merging;
 #[cfg(test)]
@@ -29,9 +29,9 @@ use crate::loss::Loss;
 use crate::math::{log, pow};
 use crate::rise::Rise;
 
-/// Scores, slopes and gradients beyond this are cut, so that their squares stay finite.
+/// Scores, slopes and gradients are clipped at this magnitude, so that their squares stay finite.
 pub const LARGEST: f64 = 1e100;
-/// Where the global factor is multiplied into the arrays: long before anything overflows.
+/// The global factor is multiplied into the arrays below this, long before anything overflows.
 const SMALLEST_SCALE: f64 = 1e-9;
 pub(crate) const LARGEST_GROWTH: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
@@ -46,51 +46,51 @@ pub enum Update {
     Adagrad,
 }
 
-/// How a model steps; the same for its whole life.
+/// How a model steps; fixed for its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Which.
+    /// The kind of step.
     pub update: Update,
     /// The loss; for AROW hinge or squared.
     pub loss: Loss,
-    /// AROW: the variance of the noise, above 0. With events of norm 1, 1 to 3 did best.
+    /// AROW: noise variance, above 0. With events of norm 1, 1 to 3 did best.
     pub r: f64,
-    /// AdaGrad: the step, above 0; with events of norm 1, 0.1 to 0.3 did best. SGD: a constant step, or 0
-    /// for 1 / (rho t).
+    /// AdaGrad: step size, above 0; with events of norm 1, 0.1 to 0.3 did best. SGD: a constant step size, or 0 for 1 /
+    /// (rho t).
     pub eta: f64,
-    /// SGD: strength of the regularisation; 0, for none, only with a constant step.
+    /// SGD: regularisation strength; 0 (none) only with a constant step size.
     pub rho: f64,
-    /// SGD: the step is held below 1 / (steepness |phi|² weight); 0 for no such limit.
+    /// SGD: the step size is held below 1 / (steepness |phi|² weight); 0 for no such limit.
     pub steepness: f64,
-    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    /// Number of steps after which what was learned has half its weight, 1 or more; 0 for never.
     pub half_life: f64,
-    /// Whether all is forgotten where errors have risen: for a model that is to follow changes, beside others that
-    /// know what was before.
+    /// Whether the model starts from scratch when errors have risen: for a model that is to follow changes, beside
+    /// others that remember the past.
     pub restarts: bool,
 }
 
 impl Step {
-    /// AROW with this variance of the noise, which forgets nothing.
+    /// AROW with this noise variance, without forgetting.
     pub const fn arow(loss: Loss, r: f64) -> Self {
         let (update, eta, rho, steepness, half_life) = (Update::Arow, 0.0, 0.0, 0.0, 0.0);
         Self { update, loss, r, eta, rho, steepness, half_life, restarts: false }
     }
 }
 
-/// A weight and its second moment, side by side: where tables are large, a step waits for memory, and once
-/// is enough.
+/// A weight and its second moment, side by side: where tables are large, a step waits for memory, and should do so only
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
     weight: f64,
-    /// AROW: its variance; AdaGrad: the sum of its squared gradients; SGD: 0.
+    /// AROW: variance of the weight; AdaGrad: sum of its squared gradients; SGD: 0.
     moment: f64,
 }
 
-/// The weights, and what the steps remember of the past.
+/// The weights, and the state of the steps.
 #[derive(Clone, Debug)]
 pub struct LinearModel {
     step: Step,
-    /// By how much the factor grows each step, and how many steps SGD averages over.
+    /// Growth of the factor per step, and number of steps that SGD averages over.
     growth: f64,
     memory: f64,
     steps: u64,
@@ -100,7 +100,7 @@ pub struct LinearModel {
     /// Class by class, `places` each.
     cells: Vec<Cell>,
     slopes: Vec<f64>,
-    /// Of the errors since it began, if it restarts.
+    /// Rise of the errors since the model began, if it restarts.
     rise: Rise,
     scratch: [Vec<f64>; 2],
     /// Does as many divisions at once as the processor can.
@@ -108,7 +108,7 @@ pub struct LinearModel {
 }
 
 impl LinearModel {
-    /// A model that has learned nothing.
+    /// An untrained model.
     pub fn new(step: Step, classes: usize, places: usize) -> Self {
         let forgets = step.half_life > 0.0;
         Self {
@@ -127,22 +127,22 @@ impl LinearModel {
         }
     }
 
-    /// How it steps.
+    /// The settings of its steps.
     pub fn settings(&self) -> &Step {
         &self.step
     }
 
-    /// Rows of weights.
+    /// Number of rows of weights.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// Weights of a row: indices are below that.
+    /// Number of weights per row: indices are below that.
     pub fn places(&self) -> usize {
         self.places
     }
 
-    /// Steps taken.
+    /// Number of steps taken.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -157,12 +157,12 @@ impl LinearModel {
         self.scale() * self.cells[class * self.places + place].weight
     }
 
-    /// Put a weight into a class at a place.
+    /// Set the weight of a class at a place.
     pub fn set_weight(&mut self, class: usize, place: usize, weight: f64) {
         self.cells[class * self.places + place].weight = weight / self.scale();
     }
 
-    /// Predict, then learn if that is to be; see [`crate::learner::Learner::step`].
+    /// Predict, then learn if requested; see [`crate::learner::Learner::step`].
     pub fn step(&mut self, index: &[u32], phi: &[f64], lesson: &Lesson, scores: &mut [f64]) -> f64 {
         self.predict(index, phi, scores);
         self.learn(index, phi, scores, lesson)
@@ -177,9 +177,9 @@ impl LinearModel {
         }
     }
 
-    /// Suffer the loss of a label, if there is one, and take one step against it; none if the weight is 0.
+    /// Compute the loss of a label, if there is one, and take one step against it, or none if the weight is 0.
     ///
-    /// `scores` are those of [`Self::predict`]; the loss is returned. A place may occur twice in `index`.
+    /// `scores` are those of [`Self::predict`]; returns the loss. A place may occur twice in `index`.
     pub fn learn(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson) -> f64 {
         let Lesson { label, weight, .. } = *lesson;
         if !lesson.is_labelled() {
@@ -200,7 +200,7 @@ impl LinearModel {
         loss
     }
 
-    /// Take note of a loss, and forget everything if losses have risen.
+    /// Record a loss, and forget everything if losses have risen.
     fn begin_anew_if_worse(&mut self, loss: f64, weight: f64) {
         self.rise.observe(loss, weight);
         if self.rise.is_seen() {
@@ -209,29 +209,29 @@ impl LinearModel {
         }
     }
 
-    /// Take part of a step of AROW, between 0 and 1, against the loss of an event that was learned before.
+    /// Take a fraction of an AROW step, between 0 and 1, against the loss of an event that was learned before.
     ///
-    /// It tells nothing new: neither do the variances shrink, nor is anything forgotten, nor does it count as
-    /// a step. `scores` are those of [`Self::predict`].
+    /// The event carries no new information, so the variances do not shrink, nothing is forgotten, and it does not
+    /// count as a step. `scores` are those of [`Self::predict`].
     pub fn repeat(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson, part: f64) {
         let loss = self.step.loss.judge(scores, lesson.label, &mut self.slopes);
         self.correct(index, phi, loss, lesson.weight, part);
     }
 
-    /// Forget everything, and go on as after so many steps, with so many classes and places.
+    /// Forget everything, and continue as after so many steps, with so many classes and places.
     pub fn restart(&mut self, steps: u64, classes: usize, places: usize) {
         *self = Self { steps, ..Self::new(self.step, classes, places) };
     }
 
-    /// Go to so many classes; from w of two classes to -w/2 and w/2, and new ones begin with 0.
+    /// Widen to so many classes: w of two classes becomes -w/2 and w/2, and new classes begin with 0.
     ///
-    /// The difference of the two scores stays, and both take over the second moments.
+    /// The difference of the two scores is unchanged, and both classes inherit the second moments.
     pub fn widen(&mut self, classes: usize) {
         if self.classes == 1 {
             self.cells.extend_from_within(..);
             let (first, second) = self.cells.split_at_mut(self.places);
             second.iter_mut().for_each(|cell| cell.weight /= 2.0);
-            // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+            // Subtracted from 0 to avoid a negative zero, which no file preserves.
             first.iter_mut().for_each(|cell| cell.weight = 0.0 - cell.weight / 2.0);
             self.classes = 2;
         }
@@ -240,7 +240,7 @@ impl LinearModel {
         self.cells.resize(self.classes * self.places, untouched(self.step.update));
     }
 
-    /// Go to so many places, with what is at those that stay.
+    /// Resize to so many places, keeping those that remain.
     pub fn resize(&mut self, places: usize) {
         if places != self.places {
             let kept: Vec<u32> = (0..places.min(self.places) as u32).collect();
@@ -248,10 +248,10 @@ impl LinearModel {
         }
     }
 
-    /// Go to so many places, of all that was learned what is at `from` moves to `to`.
+    /// Resize to so many places, moving what was learned at `from` to `to` and forgetting the rest.
     ///
-    /// What meets in one place is put together: it gets the sum of the weights and of the squared
-    /// gradients, and the least variance.
+    /// Places that move to the same one are combined: it gets the sum of their weights and of their squared gradients,
+    /// and the least variance.
     pub fn relocate(&mut self, from: &[u32], to: &[u32], places: usize) {
         let (fresh, update) = (untouched(self.step.update), self.step.update);
         let mut moved = vec![fresh; self.classes * places];
@@ -277,7 +277,7 @@ impl LinearModel {
         }
     }
 
-    /// Forget what was learned at every so many places from one on, in every class, but not at some.
+    /// Forget what was learned at every `many`-th place from `first` on, in every class, except at those `kept`.
     pub fn clear_every(&mut self, many: usize, first: usize, kept: &[u32]) {
         let fresh = untouched(self.step.update);
         for row in self.cells.chunks_exact_mut(self.places.max(1)) {
@@ -287,7 +287,7 @@ impl LinearModel {
         }
     }
 
-    /// The places where anything was learned, ascending.
+    /// The places where anything was learned, in ascending order.
     pub fn touched(&self) -> Vec<u32> {
         let fresh = untouched(self.step.update);
         let mut touched = vec![false; self.places];
@@ -297,7 +297,7 @@ impl LinearModel {
         (0..self.places as u32).filter(|&place| touched[place as usize]).collect()
     }
 
-    /// What the weights as stored are to be multiplied by.
+    /// The factor of the stored weights.
     fn scale(&self) -> f64 {
         match self.step.update {
             Update::Sgd => self.factor,

@@ -1,13 +1,13 @@
-//! What goes into a model file, and what may come from one.
+//! Writing the model to a file, and validating what is read from one.
 
 use super::{Cell, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Step, Update};
 use crate::rise::Rise;
 use crate::state::{Refused, State, ensure};
 
 impl LinearModel {
-    /// Put in the weights at `index` as `weights`, their second moments as `spread`, both of shape
-    /// (C, |index|), and as `clock` the steps, the global factor and, if it restarts, what is known of its errors. SGD's
-    /// spread has shape (C, 0).
+    /// Put the weights at `index` as `weights`, their second moments as `spread`, both of shape (C, |index|), and as
+    /// `clock` the steps, the global factor and, if it restarts, the record of its errors. SGD's spread has shape (C,
+    /// 0).
     pub fn put_state(&self, index: &[u32], clock: &str, state: &mut State) {
         let picked = || {
             let rows = self.cells.chunks_exact(self.places.max(1));
@@ -25,12 +25,11 @@ impl LinearModel {
         state.put_f64s("spread", moments.take(self.classes * columns).collect(), &[self.classes, columns]);
     }
 
-    /// The model of a state, with as many places as there are weights of a class in it.
+    /// Restore the model from a state, with as many places as it has weights per class.
     ///
     /// # Errors
     ///
-    /// If an array is missing or of another shape, there are more than `most` classes, or a number is out
-    /// of its range.
+    /// If an array is missing or has the wrong shape, there are more than `most` classes, or a number is out of range.
     pub fn restored(step: Step, clock: &str, state: &State, most: usize) -> Result<Self, Refused> {
         let why = "the weights contradict each other";
         let clock = state.f64s(clock)?.0;

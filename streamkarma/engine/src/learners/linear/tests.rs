@@ -1,9 +1,9 @@
-//! Steps against their formulas, what forgetting and moving do, and states.
+//! Steps against their formulas, the effects of forgetting and moving, and states.
 
 use super::*;
 use crate::state::{Array, State};
 
-/// Numbers between -1 and 1, the same each time (a linear congruential generator).
+/// Reproducible numbers between -1 and 1 (a linear congruential generator).
 pub(super) struct Numbers(pub u64);
 
 impl Numbers {
@@ -32,7 +32,7 @@ fn close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-12 * (1.0 + left.abs())
 }
 
-/// A model of two classes that has seen fifty events of five out of eight features.
+/// A model of two classes that has learned fifty events with five of eight features each.
 fn learned(update: Update, half_life: f64) -> LinearModel {
     let mut model = LinearModel::new(step(update, Loss::Hinge, half_life), 1, 8);
     let mut numbers = Numbers(1);
@@ -93,7 +93,7 @@ fn adagrad_is_what_its_formulas_say_and_forgets() {
     let mut model = LinearModel::new(step(Update::Adagrad, Loss::Logistic, 1.0), 1, 2);
     let (mut w, mut squares) = ([0.0; 2], [0.0; 2]);
     let mut numbers = Numbers(4);
-    // Each step forgets half: what was multiplied into the factor comes due after 64 of them.
+    // Each step forgets half: the factor is multiplied into the arrays after 64 of them.
     for _ in 0..200 {
         let (phi, mut scores) = (numbers.take(2), [0.0]);
         model.step(&[0, 1], &phi, &lesson(-1.0, 1.0), &mut scores);
@@ -190,7 +190,7 @@ fn a_model_that_restarts_forgets_all_where_its_errors_rise() {
             *errors += i32::from(t >= 2000 && score[0] * label <= 0.0);
         }
         if t == 1999 {
-            // All the same until then.
+            // Identical until then.
             assert_eq!(model.cells, keeps.cells);
         }
     }
@@ -200,7 +200,7 @@ fn a_model_that_restarts_forgets_all_where_its_errors_rise() {
     model.put_state(&index, "clock", &mut state);
     let back = LinearModel::restored(step, "clock", &state, 1).unwrap();
     assert_eq!((back.rise, back.factor), (model.rise, model.factor));
-    // A state of a model that does not restart is none of this one, and the other way round.
+    // A model that restarts rejects the state of one that does not, and vice versa.
     assert!(LinearModel::restored(keeps.step, "clock", &state, 1).is_err());
     let mut other = State::default();
     keeps.put_state(&index, "clock", &mut other);
@@ -233,7 +233,7 @@ fn states_come_back_and_broken_ones_are_refused() {
         ] {
             let mut broken = state.clone();
             broken.0.insert(name.to_owned(), Array::F64(values, shape));
-            // Weights of fewer places are a state of SGD, which has nothing beside them.
+            // For SGD fewer weights are a valid state, since it has no second moments.
             if update != Update::Sgd || broken.f64s("weights").unwrap().1 != [1, 7] {
                 assert!(LinearModel::restored(model.step, "clock", &broken, 1).is_err(), "{name}");
             }

@@ -6,24 +6,23 @@
 //! w <- (1 - eta rho) w - eta l'(f, y) phi,    eta = 1 / (rho t).
 //! ```
 //!
-//! AROW [C] keeps a variance sigma beside each weight, 1 to begin with. An event of weight k is one whose
-//! noise is r / k. With v = Σ sigma phi² and, where y f < 1,
+//! AROW [C] keeps a variance sigma for each weight, initially 1. An event of weight k has noise r / k. With v = Σ sigma
+//! phi² and, where y f < 1,
 //!
 //! ```text
 //! beta = 1 / (v + r / k),  w <- w + beta (1 - y f) y sigma phi,  1 / sigma <- 1 / sigma + phi² k / r.
 //! ```
 //!
-//! Two diagonal forms are in use. This one keeps the diagonal of the inverse covariance; the other that
-//! of the covariance itself, sigma <- sigma - beta sigma² phi², by which the variances of a hundred
-//! correlated features hardly fall: it erred more at every r, gamma and scale tried on two low-rank
-//! streams of 100,000 events (at r = 1, gamma = 2: 0.1064 against 0.1061 with events of norm 1, 0.123
-//! against 0.113 without).
+//! Two diagonal forms are in use. This one keeps the diagonal of the inverse covariance; the other keeps that of the
+//! covariance itself, sigma <- sigma - beta sigma² phi², with which the variances of a hundred correlated features
+//! hardly fall: it made more errors at every r, gamma and scale tried on two low-rank streams of 100,000 events (at r =
+//! 1, gamma = 2: 0.1064 against 0.1061 with events of norm 1, 0.123 against 0.113 without).
 //!
-//! The paper gives no regression. Here it has the same gain on the error y - f, at every event: recursive
-//! least squares with a diagonal covariance, as in [V]. With several classes the true class and the
-//! highest wrong one are updated, and v is the sum over both.
+//! The paper does not cover regression. Here it applies the same gain to the error y - f, at every event: recursive
+//! least squares with a diagonal covariance, as in [V]. With several classes the true class and the highest-scoring
+//! wrong one are updated, and v is the sum over both.
 //!
-//! AdaGrad [D] divides the gradient by the root of the sum G of its squares; [`START`] is added to it.
+//! AdaGrad [D] divides the gradient by the root of the sum G of its squares, to which [`START`] is added.
 //!
 //! - [C] Crammer, Kulesza, Dredze: Adaptive Regularization of Weight Vectors, NIPS 2009.
 //! - [V] Vaits, Crammer: Re-adapting the Regularization of Weights for Non-stationary Regression, ALT 2011.
@@ -35,7 +34,7 @@ use super::{Cell, LARGEST, LARGEST_GROWTH, LinearModel, SMALLEST_SCALE, Update};
 use crate::loss::Loss;
 use crate::math::dot;
 
-/// What AdaGrad adds to the sums of squared gradients: below any gradient that matters, so that the first
+/// What AdaGrad adds to the sums of squared gradients: negligible beside any gradient that matters, so that the first
 /// step on a weight is eta whatever the unit of its feature.
 pub const START: f64 = 1e-8;
 
@@ -90,7 +89,7 @@ impl LinearModel {
         self.grow();
     }
 
-    /// Part of a step of AROW on the weights, which leaves the variances as they are.
+    /// Take a fraction of an AROW step on the weights, leaving the variances unchanged.
     pub(super) fn correct(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64, part: f64) {
         let error = self.error(loss);
         let gain = part / (self.variance(index, phi) + self.noise(weight));
@@ -108,17 +107,18 @@ impl LinearModel {
         }
     }
 
-    /// Half the slope of the squared loss is the error; the hinge has its lack as loss.
+    /// What a slope is multiplied by to get the error: a half for the squared loss; for the hinge its loss, the missing
+    /// margin.
     fn error(&self, loss: f64) -> f64 {
         if self.step.loss == Loss::Squared { 0.5 } else { loss }
     }
 
-    /// That of AROW, for an event of this weight.
+    /// AROW's noise for an event of this weight.
     fn noise(&self, weight: f64) -> f64 {
         (self.step.r / weight).clamp(1.0 / LARGEST, LARGEST)
     }
 
-    /// The v of AROW; leaves sigma phi of the last row that has a slope in the first scratch.
+    /// AROW's v; leaves sigma phi of the last row with a nonzero slope in the first scratch buffer.
     fn variance(&mut self, index: &[u32], phi: &[f64]) -> f64 {
         let (growth, [parts, _]) = (self.factor, &mut self.scratch);
         let mut variance = 0.0;
@@ -153,7 +153,7 @@ impl LinearModel {
         self.grow();
     }
 
-    /// Forget.
+    /// Forget by one step.
     fn grow(&mut self) {
         self.factor *= self.growth;
         if self.factor > LARGEST_GROWTH {
@@ -179,7 +179,7 @@ pub(super) fn settled(update: Update, cell: Cell, factor: f64) -> Cell {
     }
 }
 
-/// The sum of weights times phi; four sums side by side, for none to wait for the last.
+/// The dot product of weights and phi; four independent sums, so that no addition waits for the previous one.
 pub(super) fn product(row: &[Cell], index: &[u32], phi: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let (places, other_places) = index.as_chunks::<4>();
@@ -201,13 +201,13 @@ fn gather(growth: f64, row: &[Cell], index: &[u32], phi: &[f64], parts: &mut Vec
     parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * row[place as usize].moment).min(1.0) * x));
 }
 
-/// Write what is kept of each sigma. Apart from the table, so that divisions go side by side.
+/// Write the fraction of each sigma that is kept. Separate from the table, so that the divisions can be vectorised.
 fn shrink(noise: f64, phi: &[f64], parts: &[f64], kept: &mut Vec<f64>) {
     kept.clear();
     kept.extend(parts.iter().zip(phi).map(|(part, x)| noise / (noise + part * x)));
 }
 
-/// From G in `moved`: what is added to it, and the steps. Apart from the table, as in [`shrink`].
+/// Replaces G in `moved` by the steps, and writes what is added to G. Separate from the table, as in [`shrink`].
 struct DivideByRoot<'a> {
     growth: f64,
     eta: f64,

@@ -1,4 +1,4 @@
-//! Mixing the scores of experts, whoever they are, by log loss.
+//! Mixing the scores of arbitrary experts by log loss.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -12,22 +12,22 @@ use super::resting::Resting;
 use super::scales::Scales;
 use crate::math::exp;
 
-/// Means run over this many events: the scale of a score changes while its expert learns.
+/// Window of the running means, in events: the scale of a score changes while its expert learns.
 const WINDOW: f64 = 1000.0;
-/// Events of a larger weight count as this one.
+/// Larger weights of events are reduced to this one.
 const HEAVIEST: f64 = 1e100;
 
-/// What there is to mix of an event.
+/// What is mixed for one event.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
-    /// One of each expert, or of several classes one of each, one expert after another.
+    /// One score per expert, or one per class with several classes, one expert after another.
     pub scores: &'a [f64],
     /// How much of the event is observed.
     pub observed: Observed,
 }
 
 impl<'a> Said<'a> {
-    /// Scores of events that observe all as much.
+    /// Scores of events that are all observed to the same extent.
     pub fn of(scores: &'a [f64]) -> Self {
         Self { scores, observed: [1.0, 0.0] }
     }
@@ -36,67 +36,67 @@ impl<'a> Said<'a> {
 /// How fast statistics forget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forgetting {
-    /// Of covariances; see [`super::newton`].
+    /// Drift of covariances; see [`super::newton`].
     pub drift: f64,
-    /// Of means, in events.
+    /// Window of means, in events.
     pub window: f64,
 }
 
 impl Forgetting {
-    /// With a half-life in events of what calibrations and the blend have learned; 0 for the slow
-    /// forgetting they have anyway.
+    /// From the half-life, in events, of what calibrations and the blend have learned; 0 for the slow forgetting that
+    /// they have anyway.
     pub fn new(half_life: f64, regression: bool) -> Self {
         if half_life.is_nan() || half_life <= 0.0 {
             return Self { drift: DRIFT, window: WINDOW };
         }
-        // Where gain and drift balance, P = sqrt(drift variance / q), and what was learned fades at the
-        // rate P q of an event; q, the mean curvature, is 1 in squares and less in logits, where variances are some 1.
+        // Where gain and drift balance, P = sqrt(drift variance / q), and what was learned fades at the rate P q per
+        // event. The mean curvature q is 1 for squares and smaller for logits, where variances are about 1.
         let rate = std::f64::consts::LN_2 / half_life;
         let known = if regression { NUMBER_PRIOR_VARIANCE } else { 0.2 };
         Self { drift: (rate * rate / known).clamp(DRIFT, 0.5), window: WINDOW.min(1.0 + 1.0 / rate) }
     }
 }
 
-/// How much an event counts.
+/// The weight of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// In Bayes' rule, and in gradient and curvature.
+    /// Weight in Bayes' rule, and in gradient and curvature.
     pub weight: f64,
-    /// As how many events in what fades from event to event.
+    /// The number of events that it amounts to in everything that fades from event to event.
     pub events: f64,
 }
 
 impl Count {
-    /// One event of that weight.
+    /// One event of the given weight.
     pub fn of(weight: f64) -> Self {
         Self { weight, events: 1.0 }
     }
 }
 
-/// What is known of the event in hand.
+/// Working values of the current event.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// Of each member: its weight among those that say something, 0 of those that do not.
+    /// The weight of each member among those that make a prediction; 0 for the others.
     pub weights: Vec<f64>,
-    /// Of each expert: the mean square of its score, if the event is learned.
+    /// The mean square of each expert's score once the event is learned.
     pub squares: Vec<f64>,
-    /// Of each expert: the factor of z in a logit that its slope is added to.
+    /// The factor of z in each expert's logit to which its slope is added.
     pub neutral: Vec<f64>,
-    /// Of each expert what its parameters are for; of each of several classes.
+    /// The features that each expert's parameters multiply; for each class if there are several.
     pub features: Vec<f64>,
-    /// Of each member, or each class of each member; also the means of a regression.
+    /// The logit of each member, or of each class of each member; the means in a regression.
     pub logits: Vec<f64>,
-    /// The probabilities of these; of several classes, once learned, the slopes of the log loss.
+    /// The probabilities of these; with several classes, the slopes of the log loss once the event is learned.
     pub chances: Vec<f64>,
-    /// Of each member.
+    /// The likelihood of each member.
     pub likelihoods: Vec<f64>,
-    /// Of each member of a regression: what it said less the target.
+    /// The prediction of each member of a regression minus the target.
     pub residuals: Vec<f64>,
-    /// Of a gradient.
+    /// The direction of a gradient.
     pub direction: Vec<f64>,
     /// See [`super::newton::Newton`].
     pub gains: Vec<f64>,
-    /// What the mixture would say of scores of earlier on.
+    /// What the mixture would predict from earlier scores.
     pub mixed: Vec<f64>,
 }
 
@@ -119,16 +119,16 @@ impl Scratch {
     }
 }
 
-/// Calibrates experts and mixes what they say; the method is in [`super::calibration`], [`super::newton`]
-/// and [`super::fixed_share`].
+/// Calibrates experts and mixes their predictions; for the method see [`super::calibration`], [`super::newton`] and
+/// [`super::fixed_share`].
 ///
-/// Scores may be on any scale; of an expert that says nothing the first is NaN, see [`super::resting`]. An event
-/// of weight w counts w times: in Bayes' rule, and in gradient and curvature of Newton's steps.
+/// Scores may be on any scale. If an expert makes no prediction, its first score is NaN, see [`super::resting`]. An
+/// event of weight w counts as w events in Bayes' rule, and in the gradient and curvature of Newton steps.
 #[derive(Clone, Debug)]
 pub struct Aggregator {
     pub(super) experts: usize,
     pub(super) regression: bool,
-    /// Whether the absolute loss counts in a regression.
+    /// Whether a regression uses the absolute loss.
     pub(super) absolute: bool,
     pub(super) classes: usize,
     pub(super) forgetting: Forgetting,
@@ -136,7 +136,7 @@ pub struct Aggregator {
     pub(super) shares: Shares,
     pub(super) blend: Blend,
     pub(super) completeness: Completeness,
-    /// How far members are off in a regression.
+    /// The scale of the members' errors in a regression.
     pub(super) scales: Scales,
     pub(super) resting: Resting,
     pub(super) steps: u64,
@@ -144,7 +144,7 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
-    /// Of so many experts, 1 or more, for two classes or a regression; see [`Forgetting::new`].
+    /// Create a mixture of 1 or more experts for two classes or a regression; see [`Forgetting::new`].
     pub fn new(experts: usize, regression: bool, half_life: f64) -> Self {
         Self::begin(experts.max(1), 1, regression, Forgetting::new(half_life, regression))
     }
@@ -167,23 +167,24 @@ impl Aggregator {
         }
     }
 
-    /// The same, but by the absolute loss, if it is a regression: what is said is a median.
+    /// The same with the absolute loss, if it is a regression: the prediction is a median.
     #[must_use]
     pub fn with_absolute_loss(self) -> Self {
         Self { absolute: true, ..self }
     }
 
-    /// How many experts are mixed.
+    /// The number of experts mixed.
     pub fn experts(&self) -> usize {
         self.experts
     }
 
-    /// Scores of an expert, and of the mixture: 1 for two classes and for a regression, else one per class.
+    /// The number of scores of an expert, and of the mixture: 1 for two classes and for a regression, else one per
+    /// class.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// Events learned.
+    /// The number of events learned.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -198,10 +199,10 @@ impl Aggregator {
         &self.shares.means
     }
 
-    /// Mix the scores of an event, then learn it if it has a label and a weight above 0.
+    /// Mix the scores of an event, then learn the event if it has a label and a weight above 0.
     ///
-    /// `mixed` receives the log-odds of the label +1, log-probabilities of several classes, or the mean. Returns the
-    /// log loss of the mixture, in nats, or its squared error; NaN without a label.
+    /// `mixed` receives the log-odds of the label +1, the log-probabilities of several classes, or the mean. Returns
+    /// the log loss of the mixture, in nats, or its squared error; NaN without a label.
     pub fn step(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let count = Count { weight: count.weight.min(HEAVIEST), ..count };
         self.share_out(said.scores);
@@ -214,7 +215,7 @@ impl Aggregator {
         }
     }
 
-    /// Share out the weights among the members that say something.
+    /// Distribute the weights among the members that make a prediction.
     fn share_out(&mut self, scores: &[f64]) {
         let weights = &mut self.scratch.weights;
         weights.copy_from_slice(&self.shares.weights);
@@ -230,14 +231,14 @@ impl Aggregator {
         }
     }
 
-    /// Learn an event from what was said of it earlier on.
+    /// Learn an event from predictions that were made earlier.
     pub fn learn(&mut self, said: Said, label: f64, count: Count) {
         let mut mixed = std::mem::take(&mut self.scratch.mixed);
         self.step(said, label, count, &mut mixed);
         self.scratch.mixed = mixed;
     }
 
-    /// What was said, of what `step` gives: the probability of a class, of +1 where there are two; or the number.
+    /// Convert an output of `step` to a prediction: the probability of a class, of +1 if there are two; or the number.
     pub fn said(&self, mixed: f64) -> f64 {
         match self.classes {
             _ if self.regression => sanitise(mixed),
@@ -251,15 +252,15 @@ impl Aggregator {
         self.calibration.squares[0].sqrt()
     }
 
-    /// Whether it mixes two classes.
+    /// Whether this is a mixture for two classes.
     pub fn is_of_two(&self) -> bool {
         self.classes == 1 && !self.regression
     }
 
-    /// Writes the residuals of what was said: of the label +1, of each class, or of the number.
+    /// Writes the residuals of a prediction: of the label +1, of each class, or of the number.
     ///
-    /// Those of several classes are such that two would have the same square. Numbers are in units of the target's
-    /// root mean square.
+    /// Those of several classes are scaled such that with two of them the square would be the same. Those of numbers
+    /// are in units of the target's root mean square.
     pub fn residual(&self, said: &[f64], label: f64, residual: &mut Vec<f64>) {
         residual.clear();
         if self.regression {
@@ -273,7 +274,7 @@ impl Aggregator {
         }
     }
 
-    /// Go to so many classes; what is known of those there are stays as it is.
+    /// Widen to `classes` classes, keeping what was learned about the existing ones.
     pub fn widen(&mut self, classes: usize) {
         if !self.regression && classes > self.classes {
             self.calibration.widen(classes);
@@ -291,7 +292,7 @@ impl Aggregator {
         *self = Self { absolute, resting, ..Self::begin(self.experts, 1, self.regression, self.forgetting) };
     }
 
-    /// The memory of what was learned.
+    /// The memory used by what was learned.
     pub fn bytes(&self) -> usize {
         let Calibration { squares, parameters, covariances, offsets, offset_variances } = &self.calibration;
         let all = [
@@ -311,7 +312,7 @@ impl Aggregator {
             + all.iter().map(|each| size_of_val(each.as_slice())).sum::<usize>()
     }
 
-    /// Parameters of each expert.
+    /// The number of parameters of each expert.
     pub(super) fn size(&self) -> usize {
         if self.regression { OF_NUMBERS } else { OF_CLASSES }
     }

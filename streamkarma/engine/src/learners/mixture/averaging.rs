@@ -1,37 +1,37 @@
-//! What parts know of the experts, averaged.
+//! Averaging what the parts of a merge have learned about the experts.
 //!
-//! Calibrations, the blend and all running means forget: their memory is of some hundred events, and what a base
-//! knew is gone from it. So nothing adds up there. An average is weighed by the events that each part has learned
-//! since the base, which makes averages of averages the average of all.
+//! Calibrations, the blend and all running means forget: they remember some hundred events, and what a base had
+//! learned has faded from them. So they are averaged rather than summed. Averages are weighted by the events that each
+//! part has learned since the base, which makes an average of averages the average of all parts.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use crate::math::{exp, log};
 
-/// Pivots below this part of the largest variance are rounding errors.
+/// Pivots below this fraction of the largest variance are rounding errors.
 const SINGULAR: f64 = 1e-12;
-/// A weight of 0 counts as this.
+/// Smaller weights, such as 0, are raised to this.
 const SMALLEST_WEIGHT: f64 = 1e-300;
 
-/// Parameters that are followed by Newton steps, and their covariance.
+/// Parameters updated by Newton steps, and their covariance.
 pub type Estimate<'a> = (&'a [f64], &'a [f64]);
 
 /// Parts that have learned something, and their shares of all events learned.
 pub struct Shared<'a, P>(pub Vec<(&'a P, f64)>);
 
 impl<'a, P> Shared<'a, P> {
-    /// The parts, each of which has learned so many events.
+    /// From parts and the number of events that each has learned.
     pub fn of(parts: Vec<(&'a P, u64)>) -> Self {
         let total: f64 = parts.iter().map(|&(_, events)| events as f64).sum();
         Self(parts.into_iter().map(|(part, events)| (part, events as f64 / total)).collect())
     }
 
-    /// The mean of numbers that each of them has.
+    /// The weighted mean of numbers that each part has.
     pub fn mean(&self, of: impl Fn(&'a P) -> &'a [f64]) -> Vec<f64> {
         mean(self.0.iter().map(|&(part, share)| (of(part), share)))
     }
 
-    /// Weights whose logarithms are the means of those that they have, but for a factor.
+    /// The geometric means of the parts' weights, normalised.
     pub fn weights(&self, of: impl Fn(&'a P) -> &'a [f64]) -> Vec<f64> {
         let logs =
             |(part, share)| (of(part).iter().map(|&each| log(each.max(SMALLEST_WEIGHT))).collect(), share);
@@ -44,9 +44,9 @@ impl<'a, P> Shared<'a, P> {
         weights
     }
 
-    /// Parameters to which each part pulls with its precision, and the inverse of the mean precision.
+    /// The precision-weighted mean of the parameters, and the inverse of the mean precision.
     ///
-    /// Where a covariance is singular, both are plain means.
+    /// If a covariance is singular, both are plain means.
     pub fn estimate(&self, of: impl Fn(&'a P) -> Estimate<'a>) -> (Vec<f64>, Vec<f64>) {
         let parts: Vec<_> = self.0.iter().map(|&(part, share)| (of(part), share)).collect();
         by_precision(&parts).unwrap_or_else(|| {
@@ -57,7 +57,7 @@ impl<'a, P> Shared<'a, P> {
     }
 }
 
-/// A mean by shares whose sum is 1.
+/// A mean weighted by shares whose sum is 1.
 pub fn mean<'a>(parts: impl Iterator<Item = (&'a [f64], f64)>) -> Vec<f64> {
     let mut means = Vec::new();
     for (numbers, share) in parts {
@@ -77,14 +77,14 @@ fn by_precision(parts: &[(Estimate, f64)]) -> Option<(Vec<f64>, Vec<f64>)> {
     }
     let precision = factorised(precision)?;
     let covariance = precision.inverse();
-    // Symmetric to the last bit, as it has to be.
+    // It must be symmetric bit for bit.
     let symmetric = (&covariance + covariance.transpose()) * 0.5;
     let parameters = precision.solve(&pull).as_slice().to_vec();
     let finite = symmetric.iter().chain(&parameters).all(|each| each.is_finite());
     finite.then(|| (parameters, symmetric.as_slice().to_vec()))
 }
 
-/// The factor of a matrix that is positive definite.
+/// The Cholesky factor of a matrix, if it is positive definite.
 fn factorised(matrix: DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
     let largest = matrix.diagonal().max();
     let factor = Cholesky::new(matrix)?;

@@ -61,7 +61,7 @@ impl Aggregator {
         chance
     }
 
-    /// Take note of what experts have brought that may rest.
+    /// Record the contributions of experts that may rest.
     fn observe_two(&mut self, truth: f64, weight: f64) {
         let Self { resting, scratch, blend, completeness, experts, .. } = self;
         if resting.experts.is_empty() {
@@ -94,7 +94,7 @@ impl Aggregator {
         shares.update(&mut scratch.likelihoods, weight, doubt, *steps);
         let (logits, blended) = scratch.logits.split_at(*experts);
         let slope = scratch.chances[*experts] - truth;
-        // The gradient of the blend adjusted.
+        // The gradient of the adjusted blend.
         let stretch = completeness.stretch();
         scratch.direction.iter_mut().zip(logits).for_each(|(along, logit)| *along = stretch * logit);
         completeness.learn(blended[0], Objective::Log { slope, weight }, drift, *steps);
@@ -117,7 +117,7 @@ impl Aggregator {
                 gains: &mut scratch.gains,
             };
             newton.step(&features[e], Objective::Log { slope, weight });
-            // A score that points the wrong way is noise: it must not be turned round.
+            // A score that points the wrong way is noise: its sign must not be reversed.
             parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
             parameters[BEND] = parameters[BEND].max(0.0);
         }

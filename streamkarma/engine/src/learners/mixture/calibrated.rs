@@ -1,4 +1,4 @@
-//! One learner whose scores become log-odds that mean what they say.
+//! One learner with its scores calibrated to log-odds.
 
 use super::Mixture;
 use crate::block::{Block, Event, Gone};
@@ -8,12 +8,12 @@ use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
 
-/// A mixture of one expert, which is not of a regression; its summary is the expert's.
+/// A mixture of one expert that is not a regression; its summary is that of the expert.
 #[derive(Clone)]
 pub struct Calibrated(Mixture);
 
 impl Calibrated {
-    /// The learner, and `half_life` as in [`Mixture::new`].
+    /// Wrap a learner; `half_life` as in [`Mixture::new`].
     ///
     /// # Errors
     ///

@@ -1,97 +1,97 @@
-//! Online calibration: from the score of an expert to a probability, or to a prediction.
+//! Online calibration: from the score of an expert to a probability or a prediction.
 //!
-//! A score f is brought to z = f / s, with s its running root mean square, and then
+//! A score f is scaled to z = f / s, where s is its running root mean square, and then
 //!
 //! - two classes: `p = sigmoid(m z + h g(z) + b)`,
 //! - several: `p = softmax over c of m z_c + h g(z_c - max_{r ≠ c} z_r) / 2 + k g'(z_c) + b_c`,
 //! - a number: `a f + b`,
 //!
-//! where `m = min(1, s) + a`, and `g(z) = z / (SHARP + |z|)` and g' with SOFT in its place are bounded.
-//! The z_c of several classes have mean 0. All parameters begin at 0, but for the a of a number, which
-//! begins at 1: scores are taken for log-odds at first, as those of a logistic loss are, unless they are
-//! larger on average than log-odds usually are. The parameters follow the log loss (the squared loss)
-//! event by event, see [`super::newton`].
+//! where `m = min(1, s) + a`, and `g(z) = z / (SHARP + |z|)` and g', which has SOFT in its place, are bounded. The z_c
+//! of several classes have mean 0. All parameters start at 0, except the a of a number, which starts at 1: at first
+//! scores are taken for log-odds, as those of a logistic loss are, unless they are larger on average than log-odds
+//! usually are. The parameters follow the log loss (or the squared loss) event by event, see [`super::newton`].
 //!
-//! A slope and an offset alone (Platt 1999) cannot say that one label in twenty is wrong however far the
-//! score is from 0; g can. Where labels are noisy it more than halves the calibration error. The scores
-//! of the losing classes tell less from each other than that of the winner from theirs: g'.
+//! A slope and an offset alone (Platt 1999) cannot express that one label in twenty is wrong however far the score is
+//! from 0; g can. With noisy labels it more than halves the calibration error. The scores of the losing classes are
+//! less informative relative to each other than the winner's score relative to theirs: hence g'.
 
 use super::newton::WARMUP;
 use crate::math::exp;
 
 /// Log-odds are kept within ± this, the log of 999,999: probabilities within 1e-6 of 0 and 1.
 ///
-/// One event can cost an expert at most a factor of a million, which it makes good within some dozen
-/// events in which it is the better one, and being as sure as that all the time costs 1e-6 an event.
+/// One event can cost an expert at most a factor of a million, which it recovers within some dozen events in which it
+/// is the better one. Predicting with such certainty all the time costs 1e-6 per event.
 pub const LIMIT: f64 = 13.815509557963773;
 /// Scores are kept within ± this many times their root mean square.
 pub const FARTHEST: f64 = 30.0;
-/// A square counts at most this often the mean square.
+/// A square is cut to this many times the mean square.
 ///
-/// One wild score then moves it little, and if they are all that large it still grows a millionfold
+/// A single extreme score then hardly moves the mean, yet if all scores are that large it still grows a millionfold
 /// within some ten events.
 const LEAP: f64 = 100.0;
-/// Scores beyond this are cut, so that their squares stay finite.
+/// Scores are clipped to ± this, so that their squares stay finite.
 const LARGEST: f64 = 1e100;
-/// A mean square is no smaller than this, so that it can be divided by.
+/// Smallest mean square, so that it can be divided by.
 pub const SMALLEST: f64 = 1e-12;
-/// What the variances of a, h and b of two classes drift towards. Experts have a constant of their own, and a wide b
-/// follows how many labels of a kind happen to come. With 1 for each, and three times the
-/// [warm-up](super::newton::WARMUP), log loss on 303 developers' streams, most of them small, was .6 % higher in the
-/// mean, and with one positive in 200 1.2 %.
+/// Variances towards which those of a, h and b of two classes drift. Experts have a constant of their own, and a wide
+/// b follows random fluctuations of the label frequencies. With 1 for each and three times the
+/// [warm-up](super::newton::WARMUP), log loss on 303 developers' streams, most of them small, was 0.6 % higher on
+/// average, and with one positive in 200 it was 1.2 % higher.
 pub const OF_TWO_PRIOR_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.3, OFFSET_PRIOR_VARIANCE];
-/// Where they begin. The first labels tell how far the scores reach before they tell where and how sharply these bend;
-/// the warm-up opens h and b from there. Begun where they drift to, log loss on 58 developers' tables was .2 % higher in
-/// the mean, with .6 % more errors, and on intensive care, where a label is that of some seventy events, .2 % higher.
+/// Their initial values. The first labels tell how far the scores reach before they tell where and how sharply these
+/// bend; the warm-up widens h and b from there. With the drift's targets as initial values, log loss on 58 developers'
+/// tables was 0.2 % higher on average, with 0.6 % more errors, and on intensive care, where some seventy events share
+/// a label, 0.2 % higher.
 pub const OF_TWO_FIRST_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.05, OFFSET_FIRST_VARIANCE];
-/// What the variances of a, h and k of several drift towards.
+/// Variances towards which those of a, h and k of several classes drift.
 pub const OF_SEVERAL_PRIOR_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.3, 1.0];
-/// Where they begin.
+/// Their initial values.
 pub const OF_SEVERAL_FIRST_VARIANCES: [f64; OF_CLASSES] = [4.0, 0.05, 1.0];
-/// What the variance of b drifts towards, and that of each offset of several classes.
+/// Variance towards which that of b drifts, and that of each offset of several classes.
 pub const OFFSET_PRIOR_VARIANCE: f64 = 0.7;
-/// Where these begin.
+/// Its initial value.
 pub const OFFSET_FIRST_VARIANCE: f64 = 0.1;
-/// Variances at the start of a and b in a regression.
+/// Initial variances of a and b in a regression.
 pub const NUMBER_PRIOR_VARIANCE: f64 = 0.01;
-/// Where the bounded feature of a margin bends: sharply, for the sign of a score, since a good expert's
-/// scores leave little in between. This and [`SOFT`] were chosen on 19 tables with half of the attributes withheld
-/// and 5 synthetic streams.
+/// Where the bounded feature of a margin bends: sharply, as for the sign of a score, since a good expert's scores
+/// leave little in between. This and [`SOFT`] were chosen on 19 tables with half of the attributes withheld and 5
+/// synthetic streams.
 pub const SHARP: f64 = 0.1;
-/// Where that of a single class bends.
+/// Where the bounded feature of a single class bends.
 pub const SOFT: f64 = 0.25;
 
-/// The place of a among the parameters.
+/// Index of a among the parameters.
 pub const SLOPE: usize = 0;
-/// The place of h.
+/// Index of h.
 pub const BEND: usize = 1;
-/// The place of b of two classes.
+/// Index of b of two classes.
 pub const OFFSET: usize = 2;
-/// The place of k of several classes.
+/// Index of k of several classes.
 pub const OWN: usize = 2;
-/// Parameters of an expert of classes, and of one of numbers.
+/// Number of parameters of an expert for classes, and of one for numbers.
 pub const OF_CLASSES: usize = 3;
 /// See [`OF_CLASSES`].
 pub const OF_NUMBERS: usize = 2;
 
-/// What is known about the scores of E experts, one expert after another.
+/// What was learned about the scores of E experts, one expert after another.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// One each: mean square of the score; of the difference of two classes where there are several; of
-    /// the target in a regression.
+    /// One per expert: the mean square of the score; with several classes, of the difference of two of them; in a
+    /// regression, of the target.
     pub squares: Vec<f64>,
-    /// K each: a, h, b for two classes; a, h, k for several; a, b in a regression.
+    /// K per expert: a, h, b for two classes; a, h, k for several; a, b in a regression.
     pub parameters: Vec<f64>,
-    /// K × K each: how uncertain they still are.
+    /// K × K per expert: the uncertainty of the parameters.
     pub covariances: Vec<f64>,
-    /// C each, if there are several classes: their b_c.
+    /// C per expert if there are several classes: their b_c.
     pub offsets: Vec<f64>,
-    /// The variances of these, taken to be independent.
+    /// The variances of the offsets, which are assumed to be independent.
     pub offset_variances: Vec<f64>,
 }
 
 impl Calibration {
-    /// Calibrations that have seen nothing.
+    /// Calibrations that have not learned anything.
     pub fn new(experts: usize, classes: usize, regression: bool) -> Self {
         let variances = first_variances(classes, regression);
         let (size, slope) = (variances.len(), if regression { 1.0 } else { 0.0 });
@@ -114,7 +114,7 @@ impl Calibration {
         made
     }
 
-    /// The same for more classes: what those there are have got they keep; new ones begin at b_c = 0.
+    /// Widen to more classes: the existing ones keep what they have, and new ones start at b_c = 0.
     pub fn widen(&mut self, classes: usize) {
         let experts = self.squares.len();
         let before = self.offsets.len() / experts;
@@ -135,7 +135,7 @@ impl Calibration {
         *self = wide;
     }
 
-    /// From one offset b of two classes to -b/2 and b/2; its place goes to a parameter not known yet.
+    /// Split the offset b of two classes into -b/2 and b/2; its slot goes to a parameter without data yet.
     fn take_two(&mut self, two: &Self, expert: usize, classes: usize) {
         let parameters = expert * OF_CLASSES;
         let covariance = expert * OF_CLASSES * OF_CLASSES;
@@ -154,7 +154,7 @@ impl Calibration {
     }
 }
 
-/// Variances at the start of the parameters of an expert.
+/// Initial variances of the parameters of an expert.
 fn first_variances(classes: usize, regression: bool) -> &'static [f64] {
     match classes {
         _ if regression => &[NUMBER_PRIOR_VARIANCE; OF_NUMBERS],
@@ -163,7 +163,7 @@ fn first_variances(classes: usize, regression: bool) -> &'static [f64] {
     }
 }
 
-/// What they drift towards.
+/// The variances towards which they drift.
 pub fn prior_variances(classes: usize, regression: bool) -> &'static [f64] {
     match classes {
         _ if regression => &[NUMBER_PRIOR_VARIANCE; OF_NUMBERS],
@@ -172,17 +172,17 @@ pub fn prior_variances(classes: usize, regression: bool) -> &'static [f64] {
     }
 }
 
-/// `value` within ± `limit`.
+/// `value` clipped to ± `limit`.
 pub fn clip(value: f64, limit: f64) -> f64 {
     value.max(-limit).min(limit)
 }
 
-/// A score whose square is finite; 0 where a broken model gave NaN.
+/// A score whose square is finite; 0 if an invalid model returned NaN.
 pub fn sanitise(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { clip(score, LARGEST) }
 }
 
-/// A running mean square with one more `square`, which counts for `rate` of it.
+/// A running mean square updated with one more `square` of weight `rate`.
 pub fn ema(mean: f64, square: f64, rate: f64) -> f64 {
     (mean + rate * (square.min(LEAP * mean.max(1.0)) - mean)).max(SMALLEST)
 }
@@ -197,19 +197,19 @@ pub fn softsign(z: f64, knee: f64) -> f64 {
     z / (knee + z.abs())
 }
 
-/// Drift of covariances after so many steps.
+/// Drift of covariances after the given number of steps.
 ///
-/// Early on it is larger than `drift`, which keeps the memory a constant share of the stream: the first
-/// events were learned from experts that knew little, and at parameters where the curvature was another.
-/// Squared errors have the same curvature everywhere, and go without.
+/// Early on it is larger than `drift`, which makes the memory a constant fraction of the stream: the first events were
+/// learned from experts that had learned little, and at parameters where the curvature was different. Squared errors
+/// have the same curvature everywhere and do not need this.
 pub fn fading(steps: u64, drift: f64) -> f64 {
     let age = steps as f64 + 10.0;
     drift.max(WARMUP / (age * age))
 }
 
-/// Writes the scores of several classes less their mean to `z`.
+/// Writes the scores of several classes minus their mean to `z`.
 ///
-/// Returns the mean square of the difference of two of them.
+/// Returns the mean square of the difference of two scores.
 pub fn centre(scores: &[f64], z: &mut [f64]) -> f64 {
     let classes = z.len() as f64;
     let (mut mean, mut square) = (0.0, 0.0);
@@ -224,7 +224,7 @@ pub fn centre(scores: &[f64], z: &mut [f64]) -> f64 {
     2.0 * square / (classes - 1.0)
 }
 
-/// The two bounded features of several classes: of the margin to the best rival, and of each alone.
+/// The two bounded features of several classes: of the margin over the best rival, and of each score alone.
 pub fn bounded_features(z: &[f64], margins: &mut [f64], own: &mut [f64]) {
     let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for &each in z {

@@ -1,60 +1,61 @@
-//! How much of an event is observed, and what that says about the blend of two classes or of numbers.
+//! Adjusting the blend of two classes or of numbers by how much of an event is observed.
 //!
-//! The less of an event is observed, the less there is to be sure of. A logit of 3 may well be worth 3 where as many
-//! values are there as usual, and 2 where half of them are; a rare class may be next to impossible where all is seen,
-//! and only unlikely where little is. So what the blend says, L, becomes
+//! The less of an event is observed, the less certain a prediction can be. A logit of 3 may well be worth 3 if as many
+//! values are present as usual, and 2 if half of them are; a rare class may be next to impossible if everything is
+//! observed, and only unlikely if little is. So the prediction L of the blend becomes
 //!
 //! `L + Σ_i a_i o_i + Σ_i b_i o_i L / 4`,
 //!
-//! with o_1 for the number of values and o_2 for how little the event leaves open, see [`super::relevance`]; both are
-//! standardised by running moments and kept within ± 3, and a and b are found by the same Newton steps as the weights
-//! of the blend, beginning at 0. Where all events observe the same o is 0, and nothing changes. (With 30 % of the values
-//! withheld, log loss became .5 % lower by o_1 in the mean, and on low-rank streams 5 to 6 %; the same for each expert's
-//! calibration gave as much again only for rare classes, and made `auto` 12 % slower. Several classes gain nothing.)
+//! where o_1 stands for the number of values and o_2 for how little the event leaves open, see [`super::relevance`].
+//! Both are standardised by running moments and kept within ± 3; a and b start at 0 and are learned by the same Newton
+//! steps as the weights of the blend. If all events observe the same, o is 0, and nothing changes. (With 30 % of the
+//! values withheld, o_1 lowered log loss by 0.5 % on average, and on low-rank streams by 5 to 6 %. Doing the same in
+//! each expert's calibration gave as much again only for rare classes, and made `auto` 12 % slower. Several classes
+//! gain nothing.)
 
 use super::newton::{Newton, Objective};
 use crate::math::dot;
 
-/// Moments run over this many events.
+/// Window of the running moments, in events.
 const WINDOW: u64 = 1000;
-/// Events before it is known what is usual.
+/// Events before the moments are used.
 const FEW: u64 = 10;
-/// Numbers of values are at most this many standard deviations away from the mean.
+/// Measures are kept within this many standard deviations of their mean.
 const FARTHEST: f64 = 3.0;
-/// A variance below this is none: as many values in every event.
+/// A smaller variance is treated as none: all events have the same number of values.
 const NARROWEST: f64 = 1e-9;
-/// What the blend says counts by this beside o alone: logits of some 4 are usual.
+/// Factor of the blend's prediction in the products with o: logits of about 4 are usual.
 const PART: f64 = 0.25;
-/// Variance of a and of b at the start.
+/// Initial variance of a and of b.
 pub const ADJUSTING_PRIOR_VARIANCE: f64 = 0.1;
-/// Each b is kept within ± this, and the factor of what is said above the other, so that its sign never turns.
+/// Each b is kept within ± this, and the factor of the prediction above the other, so that its sign never changes.
 const STEEPEST: f64 = 1.0;
 const LEAST_STRETCH: f64 = 0.1;
-/// No event has more values.
+/// Maximum number of values of an event.
 pub const MOST_ITEMS: f64 = (1_u64 << 32) as f64;
-/// How many numbers say how much of an event is observed.
+/// Number of measures of how much of an event is observed.
 pub const MEASURES: usize = 2;
 /// Parameters: each a, then each b.
 const SIZE: usize = 2 * MEASURES;
 
-/// How much of an event is observed: how many values it has, and the deviation that it leaves open, times -1.
+/// How much of an event is observed: its number of values, and the deviation that it leaves open, times -1.
 pub type Observed = [f64; MEASURES];
 
-/// What is known of these, and what follows from them.
+/// The moments of these measures, and the adjustment learned from them.
 #[derive(Clone, Debug)]
 pub struct Completeness {
     /// The mean of each, then the variance of each.
     pub moments: [f64; 2 * MEASURES],
     pub parameters: [f64; SIZE],
-    /// How uncertain the parameters still are.
+    /// The uncertainty of the parameters.
     pub covariance: [f64; SIZE * SIZE],
-    /// Of the event in hand: the numbers, and each o.
+    /// For the current event: the measures, and each o.
     observed: Observed,
     away: [f64; MEASURES],
 }
 
 impl Completeness {
-    /// Nothing is known yet.
+    /// No data yet.
     pub fn new() -> Self {
         let mut covariance = [0.0; SIZE * SIZE];
         covariance.iter_mut().step_by(SIZE + 1).for_each(|variance| *variance = ADJUSTING_PRIOR_VARIANCE);
@@ -67,7 +68,7 @@ impl Completeness {
         }
     }
 
-    /// Take an event in hand of which so much is observed; `steps` have been learned.
+    /// Set the current event's measures, after `steps` learned events.
     pub fn meet(&mut self, observed: Observed, steps: u64) {
         self.observed = observed;
         let (means, variances) = self.moments.split_at(MEASURES);
@@ -80,19 +81,19 @@ impl Completeness {
         }
     }
 
-    /// What the blend says of the event in hand, adjusted.
+    /// The blend's prediction for the current event, adjusted.
     pub fn adjusted(&self, said: f64) -> f64 {
         dot(&self.away, &self.parameters) + self.stretch() * said
     }
 
-    /// The factor of what is said, above 0.
+    /// The factor of the prediction, above 0.
     pub fn stretch(&self) -> f64 {
         (1.0 + PART * dot(&self.away, &self.parameters[MEASURES..])).max(LEAST_STRETCH)
     }
 
-    /// Learn from the event in hand, the `steps`-th, by a Newton step.
+    /// Learn from the current event, the `steps`-th, by a Newton step.
     ///
-    /// `said` is what the blend says, and the loss that of what it says adjusted.
+    /// `said` is the prediction of the blend, and `loss` that of its adjusted prediction.
     pub fn learn(&mut self, said: f64, loss: Objective, drift: f64, steps: u64) {
         if self.away != [0.0; MEASURES] {
             let newton = Newton {
@@ -115,8 +116,8 @@ impl Completeness {
         }
     }
 
-    /// Keep each b within its bounds, which a mean of several by their precision may leave, and the mean of what is left
-    /// open, which a mean of several may leave by its last bit.
+    /// Keep each b within its bounds, which a precision-weighted mean of several may exceed, and the mean of what is
+    /// left open, which a mean of several may exceed by its last bit.
     pub fn bound(&mut self) {
         self.moments[1] = self.moments[1].clamp(-1.0, 0.0);
         self.parameters[MEASURES..].iter_mut().for_each(|each| *each = each.clamp(-STEEPEST, STEEPEST));
@@ -130,7 +131,7 @@ impl Completeness {
             && self.parameters[MEASURES..].iter().all(|each| each.abs() <= STEEPEST)
     }
 
-    /// Say the same of numbers of which each, p, is now `rate` p - `away`.
+    /// Keep the adjusted prediction the same when each number p becomes `rate` p - `away`.
     pub fn carry(&mut self, rate: f64, away: f64) {
         let (shifts, bends) = self.parameters.split_at_mut(MEASURES);
         for (shift, bend) in shifts.iter_mut().zip(bends) {
@@ -138,7 +139,7 @@ impl Completeness {
         }
     }
 
-    /// Say the same where every sign is turned.
+    /// Keep the adjusted prediction the same when all signs are reversed.
     pub fn turn(&mut self) {
         self.parameters[..MEASURES].iter_mut().for_each(|shift| *shift = -*shift);
         for (place, entry) in self.covariance.iter_mut().enumerate() {
@@ -149,7 +150,7 @@ impl Completeness {
     }
 }
 
-/// Whether so much may be observed of an event, or be so in the mean.
+/// Whether these are valid measures of an event, or valid means of them.
 pub fn are_observed(numbers: &[f64]) -> bool {
     (0.0..=MOST_ITEMS).contains(&numbers[0]) && (-1.0..=0.0).contains(&numbers[1])
 }
@@ -159,8 +160,8 @@ mod tests {
     use super::*;
     use crate::learners::mixture::calibration::sigmoid;
 
-    /// Learns events of which less or more is observed, by one measure, and of which the same was said: how sure it was
-    /// by right.
+    /// Learn events that one measure takes to be observed less or more, with the same predictions; `right` gives the
+    /// factor by which these should be stretched.
     fn learned(measure: usize, [less, more]: [f64; 2], right: impl Fn(f64) -> f64) -> Completeness {
         let mut known = Completeness::new();
         let mut seed = 3_u64;
@@ -191,7 +192,7 @@ mod tests {
             assert!((known.stretch() - 0.75).abs() < 0.05);
             known.meet(observed(measure, more), 100);
             assert!((known.adjusted(2.0) - 2.5).abs() < 0.1);
-            // What is unheard of counts as 3 deviations.
+            // Extreme values are taken for 3 deviations.
             known.meet(observed(measure, unheard_of), 100);
             assert!(known.stretch() > 1.25 && known.stretch() < 1.8);
         }

@@ -1,55 +1,55 @@
-//! How much labels tell that come late.
+//! How much weight late labels have.
 //!
-//! A prediction cannot heed a label that comes after it was made. If n labels come since and their residuals
-//! r = y - p have nothing in common, they are n lessons, however late they come. But if they go together, as in a
-//! stay in hospital all of whose events have one label, n such residuals add up to one large step, where one
-//! lesson was to be had. So what comes late counts 1 / τ times, where
+//! A prediction cannot take account of a label that arrives after it was made. If n labels arrive in between and their
+//! residuals r = y - p are uncorrelated, they are n lessons, however late they are. But if they are correlated, as in
+//! a hospital stay whose events all have one label, n such residuals add up to one large step, where there was only
+//! one lesson to learn. So a late label has weight 1 / τ, where
 //!
 //! ```text
 //! τ = 1 + 2 Σ_k E[r_t r_{t-k}] / E[r_t²]
 //! ```
 //!
-//! and the sum is over the labels that came between the prediction and its own label: n observations that
-//! correlate are worth n / τ independent ones [K], and a likelihood that takes them for independent is to be
-//! raised to 1 / τ [R]. Labels further than some [`REACH`] back count less and less, and the means are over about
-//! [`MEMORY`] labels.
+//! and the sum is over the labels that arrived between the prediction and its own label: n correlated observations are
+//! worth n / τ independent ones [K], and a likelihood that treats them as independent should be raised to the power of
+//! 1 / τ [R]. Labels more than some [`REACH`] back have less and less weight, and the means are over about [`MEMORY`]
+//! labels.
 //!
-//! Both were chosen on streams of low rank with labels 100 to 5,000 events late (seeds 200 and 201), and on stays
-//! in hospital. 32 or 128 instead of 64, and 4,000 instead of 1,000, change log losses by at most .001.
+//! Both were chosen on low-rank streams with labels 100 to 5,000 events late (seeds 200 and 201), and on hospital
+//! stays. With 32 or 128 instead of 64, and 4,000 instead of 1,000, log losses change by at most 0.001.
 //!
-//! [K] Kish: Survey Sampling, 1965 (the design effect); as the integrated autocorrelation time it is known from
-//! Monte Carlo. [R] Ribatet, Cooley, Davison: Bayesian Inference from Composite Likelihoods, 2012.
+//! [K] Kish: Survey Sampling, 1965 (the design effect); known as the integrated autocorrelation time in Monte Carlo.
+//! [R] Ribatet, Cooley, Davison: Bayesian Inference from Composite Likelihoods, 2012.
 
 use crate::math::pow;
 
-/// Labels so far back count 1 / e.
+/// The weight of labels that are this far back is 1 / e.
 const REACH: f64 = 64.0;
-/// Means are over so many labels.
+/// Window of the means, in labels.
 const MEMORY: f64 = 1000.0;
-/// The sum of squares is no smaller than this, so that it can be divided by.
+/// Smallest sum of squares, so that it can be divided by.
 const LEAST: f64 = 1e-6;
 
-/// Residuals of late labels, and how they go together.
+/// Residuals of late labels, and how they are correlated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dependence {
-    /// Sums of the residuals so far, newer ones counting more.
+    /// Sums of the residuals so far, with more weight on newer ones.
     pub sums: Vec<f64>,
-    /// How many residuals there were.
+    /// The number of residuals so far.
     pub labels: u64,
-    /// Running sums of the products with those since the prediction, and of the squares.
+    /// Running sums of the products with the residuals since the prediction, and of the squares.
     pub products: f64,
     /// See `products`.
     pub squares: f64,
 }
 
 impl Dependence {
-    /// Of residuals of so many numbers each.
+    /// For residuals of `classes` numbers each.
     pub fn new(classes: usize) -> Self {
         Self { sums: vec![0.0; classes], labels: 0, products: 0.0, squares: LEAST }
     }
 
-    /// How often a label counts that comes late, given its residual and what `sums` and `labels` were when its
-    /// event was predicted.
+    /// The weight of a late label, given its residual, and `sums` and `labels` as they were when its event was
+    /// predicted.
     pub fn weight(&mut self, residual: &[f64], sums: &[f64], labels: u64) -> f64 {
         let passed = pow(1.0 - 1.0 / REACH, (self.labels - labels) as f64);
         let (mut product, mut square) = (0.0, 0.0);
@@ -63,7 +63,7 @@ impl Dependence {
         1.0 / (1.0 + 2.0 * self.products / self.squares).max(1.0)
     }
 
-    /// Take in the residual of an event that had been asked about.
+    /// Add the residual of an event that was predicted before its label arrived.
     pub fn add(&mut self, residual: &[f64]) {
         for (sum, &own) in self.sums.iter_mut().zip(residual) {
             *sum = (1.0 - 1.0 / REACH) * (*sum + own);
@@ -76,7 +76,7 @@ impl Dependence {
 mod tests {
     use super::*;
 
-    /// Numbers in (0, 1), always the same.
+    /// A deterministic sequence of numbers in (0, 1).
     fn uniforms(mut seed: u64) -> impl FnMut() -> f64 {
         move || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// The last weight of labels that come `size` at a time, a share of each bunch the same sign.
+    /// The last weight of labels that arrive in bunches of `size`, a fraction `alike` of each with the same sign.
     fn weight_of(size: usize, alike: f64) -> f64 {
         let (mut model, mut uniform, mut weight) = (Dependence::new(1), uniforms(5), 1.0);
         for _ in 0..5000 / size {

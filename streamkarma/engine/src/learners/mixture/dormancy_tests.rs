@@ -1,4 +1,4 @@
-//! Experts that have been of no use for long: who falls asleep when, and who wakes up.
+//! Experts that have been of no use for long: which fall asleep and wake up, and when.
 
 use super::Mixture;
 use super::dormancy::{Dormancy, LONG, NAP, PERIOD};
@@ -84,7 +84,7 @@ fn what_is_given_up_is_forgotten_asleep() {
 fn who_turns_out_to_help_wakes_up_alone() {
     let mut experts = [1..2, 2..4].map(|own| Rester { rest: Rest::Dormant, ..Rester::new(own, false) });
     let mut dormancy = Dormancy { loss: 0.1, ..Dormancy::default() };
-    // Too little, and so much that it may be by chance.
+    // Too small, and so variable that it may be by chance.
     for (gain, square) in [(9e-4, 1e-6), (3e-3, 1.0)] {
         (experts[1].long_gain, experts[1].long_square) = (gain, square);
         dormancy.decide(&mut experts, LONG as u64, LONG);

@@ -1,11 +1,10 @@
-//! What attributes contribute to what a mixture says: what they contribute to the experts' scores, by how much these
-//! count.
+//! The contributions of attributes to a mixture's prediction: their contributions to the experts' scores, weighted.
 //!
-//! A calibrated score of one column is its slope at that score, a secant through 0, times the score, and an offset. So
-//! is a mixture of probabilities in log-odds: with k(L) = tanh(L / 2) / (2 L), the secant of the logistic function
-//! through 0, the log-odds of Σ s_m p_m are Σ s_m k(L_m) / k(L) L_m. The sum is exact, and what is left is the
-//! offsets. Means of numbers are linear anyway. Of several classes the log-probability of each is led back to the
-//! members' logits by what they weigh in it, s_m p_mc / p_c; what the normalisation adds is left to the calibration.
+//! A calibrated score of one column is its slope at that score (that of a secant through 0) times the score, plus an
+//! offset. The same holds for a mixture of probabilities in log-odds: with k(L) = tanh(L / 2) / (2 L), the secant of
+//! the logistic function through 0, the log-odds of Σ s_m p_m are Σ s_m k(L_m) / k(L) L_m. The sum is exact, and only
+//! the offsets remain. Means of numbers are linear anyway. With several classes, each log-probability is attributed to
+//! the members' logits by their weights in it, s_m p_mc / p_c; the effect of normalisation is left to the calibration.
 
 use super::Mixture;
 use super::aggregator::Aggregator;
@@ -16,20 +15,20 @@ use crate::block::Event;
 use crate::explaining::Explanation;
 use crate::math::{dot, exp};
 
-/// Log-odds closer to 0 than this have the slope of the logistic function there.
+/// Log-odds closer to 0 than this use the slope of the logistic function there.
 const FLAT: f64 = 1e-5;
 
-/// What a mixture says as a linear form of the experts' scores.
+/// The prediction of a mixture as a linear form of the experts' scores.
 struct Combination {
     classes: usize,
-    /// By expert and class: the factor of a score, of several classes less their mean.
+    /// By expert and class: the factor of a score; with several classes, of a score minus their mean.
     own: Vec<f64>,
-    /// By expert and class: the factor of the margin over a rival, and which class that is.
+    /// By expert and class: the factor of the margin over a rival, and the class of that rival.
     margin: Vec<(f64, usize)>,
 }
 
 impl Combination {
-    /// What the mixture gets from the scores of all experts, or from parts of them.
+    /// The linear form of the scores of all experts, or of parts of these scores.
     fn of(&self, scores: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.classes];
         for (e, row) in scores.chunks_exact(self.classes).enumerate() {
@@ -46,7 +45,7 @@ impl Combination {
 impl Mixture {
     /// Explain the event that was predicted last.
     pub(super) fn explain_mixture(&mut self, event: Event, into: &mut Explanation) {
-        // What the last labels add is no attribute's.
+        // The adjustment by the latest labels is not due to any attribute.
         let said = self.recent.as_ref().map_or(&into.scores, |recent| &recent.said);
         let combination = self.aggregator.combination(&self.row, said);
         let experts: Vec<Explanation> = self
@@ -65,7 +64,7 @@ impl Mixture {
                 into.add(attribute, column, sum);
             }
         }
-        // An expert that said nothing counts 0 times.
+        // The factors of an expert without a prediction are 0.
         let row: Vec<f64> = self.row.iter().map(|&score| if score.is_nan() { 0.0 } else { score }).collect();
         let (said, nested) = (combination.of(&row), combination.of(&calibrations));
         for (c, calibration) in into.calibration.iter_mut().enumerate() {
@@ -75,7 +74,7 @@ impl Mixture {
 }
 
 impl Aggregator {
-    /// What was said last, of these scores, as a linear form of them.
+    /// The last prediction from these scores as a linear form of them.
     fn combination(&self, scores: &[f64], said: &[f64]) -> Combination {
         let classes = self.classes;
         let (mut own, mut margin) = (vec![0.0; scores.len()], vec![(0.0, 0); scores.len()]);
@@ -93,7 +92,7 @@ impl Aggregator {
         Combination { classes, own, margin }
     }
 
-    /// How much the logit of a member counts in what is said of a class.
+    /// The factor of a member's logit in the prediction of a class.
     fn weight_of(&self, member: usize, class: usize, said: &[f64]) -> f64 {
         let (weight, scratch) = (self.scratch.weights[member], &self.scratch);
         if self.regression {
@@ -111,7 +110,7 @@ impl Aggregator {
         weight * bounded * secant(logit) / secant(said[0])
     }
 
-    /// The slope of the logit of an expert for a class along the score, and along its margin over the best rival.
+    /// The slope of an expert's logit for a class along the score, and along the score's margin over the best rival.
     fn slopes(&self, expert: usize, class: usize, row: &[f64]) -> (f64, (f64, usize)) {
         let score = sanitise(row[class]);
         if self.regression {
@@ -136,12 +135,12 @@ impl Aggregator {
     }
 }
 
-/// The share of a number that is left of it.
+/// The fraction of a number that is left.
 fn ratio(left: f64, whole: f64) -> f64 {
     if whole == 0.0 { 1.0 } else { left / whole }
 }
 
-/// Of the logistic function, from 0 to a logit, where it is 1/2.
+/// The slope of the logistic function's secant from 0, where it is 1/2, to a logit.
 fn secant(logit: f64) -> f64 {
     if logit.abs() < FLAT { 0.25 } else { (sigmoid(logit) - 0.5) / logit }
 }

@@ -1,43 +1,43 @@
-//! Bayes' rule with fixed share (Cesa-Bianchi and Lugosi 2006, chapter 5), and the blend of experts.
+//! Bayes' rule with a fixed share (Cesa-Bianchi and Lugosi 2006, chapter 5), and the blend of experts.
 //!
 //! The members of a mixture are E calibrated experts and, last, the *blend*, which combines their log-odds,
 //!
 //! - two classes: `sigmoid(Σ_e v_e logit_e)`; several: `softmax(Σ_e v_e logits_e)`,
 //! - a number: `Σ_e v_e prediction_e`,
 //!
-//! with v learned by the same online Newton steps from v_e = 1 / E. It finds what no single expert knows,
-//! and being one member among others it does little harm. The E + 1 members are mixed by
+//! where v starts at v_e = 1 / E and is learned by the same online Newton steps. The blend finds what no single expert
+//! can predict, and being one member among others it does little harm. The E + 1 members are mixed by
 //!
 //! `p = Σ_m w_m p_m`, then `w_m ← (1 - s) w_m p_m(y) / Σ_k w_k p_k(y) + s / (E + 1)`.
 //!
-//! The share s is [`SHARE`] times the entropy of p in bits, at most 1: an event that is certain hardly tells the
-//! members apart, and where most are, such as with one positive in 200, a constant share would cost a
-//! good part of what is to be learned. (Such streams had .0006 of .0251 less log loss by that, and others the
-//! same.) Of an event that counts less than once, s is as much smaller; for a number the entropy counts as 1.
+//! The share s is [`SHARE`] times the entropy of p in bits, at most 1: an event that is certain hardly discriminates
+//! between the members, and if most events are certain, as with one positive in 200, a constant share would cost a
+//! good part of what can be learned. (On such streams this lowered the log loss of 0.0251 by 0.0006, and made no
+//! difference on others.) For an event with a weight of less than one, s is reduced in proportion; for a number the
+//! entropy is taken to be 1.
 //!
-//! Log loss is mixable: over any stretch of T events in which one member is the best, the mixture loses
-//! at most `ln((E + 1) / s) - Σ_t ln(1 - s_t)` more than it, with the s of the event before, and `ln(E +
-//! 1)` in place of the first term from the start. For a number each member has a density
-//! around its prediction, see [`super::numbers`], and the guarantee is for the log loss of the density; the
-//! prediction is the mixture's mean.
+//! Log loss is mixable: over any stretch of T events in which one member is the best, the mixture's loss exceeds that
+//! member's by at most `ln((E + 1) / s) - Σ_t ln(1 - s_t)`, with the s of the event before; from the start of the
+//! stream, the first term is `ln(E + 1)` instead. For a number each member has a density around its prediction, see
+//! [`super::numbers`], and the guarantee is for the log loss of the density; the prediction is the mixture's mean.
 
 use std::f64::consts::LN_2;
 
 use super::newton::Newton;
 use crate::math::pow;
 
-/// Weight that moves to all members alike with every event, at most: what a switch of the best member costs is
-/// ln of its inverse, and what it costs where there is none is 0.001 an event.
+/// Maximum weight that is redistributed evenly to all members with every event: a switch of the best member costs the
+/// ln of its inverse, and if there is no switch it costs 0.001 per event.
 pub const SHARE: f64 = 1e-3;
-/// Of a certain event this part of it moves all the same, so that no member is lost for good.
+/// Fraction of it that is redistributed even after a certain event, so that no member is lost for good.
 const LEAST: f64 = 0.01;
-/// Variance of each v_e at the start, of two classes. With half as much the log loss on 140 developers' streams was
-/// .6 % higher.
+/// Initial variance of each v_e, for two classes. With half as much, the log loss on 140 developers' streams was 0.6 %
+/// higher.
 pub const BLEND_PRIOR_VARIANCE: f64 = 0.2;
-/// Of several classes, where twice as much made it .3 % higher on 14, and of a number.
+/// The same for several classes, where twice as much made it 0.3 % higher on 14 streams, and for a number.
 const OTHERS_PRIOR_VARIANCE: f64 = 0.1;
-/// The mean weights are over about so many events: each newer one counts one part in so many, which is the
-/// mean of all while there are fewer.
+/// Window of the mean weights, in events: the weight of each newer event is the inverse of this; while there are fewer
+/// events, they have equal weights.
 const RECENT: u64 = 1000;
 
 /// The Bayes weights of members.
@@ -45,24 +45,24 @@ const RECENT: u64 = 1000;
 pub struct Shares {
     /// Above 0, their sum is 1.
     pub weights: Vec<f64>,
-    /// Their running mean, for people: the weights after one event say much about that event.
+    /// Their running mean, for display: the weights after a single event depend strongly on that event.
     pub means: Vec<f64>,
 }
 
 impl Shares {
-    /// All alike.
+    /// Equal weights.
     pub fn new(members: usize) -> Self {
         let weights = vec![1.0 / members as f64; members];
         Self { means: weights.clone(), weights }
     }
 
-    /// Bayes' rule with fixed share after event number `events`, from 1.
+    /// Apply Bayes' rule with a fixed share after event number `events`, counted from 1.
     ///
-    /// An event of weight w counts w times: p_m(y)^w. The share is taken once, or less than that with it;
-    /// `doubt` is the entropy of what the mixture said, in nats.
+    /// An event of weight w counts as w events: p_m(y)^w. The share is applied once, or in proportion to a weight
+    /// below that; `doubt` is the entropy of the mixture's prediction, in nats.
     pub fn update(&mut self, likelihoods: &mut [f64], weight: f64, doubt: f64, events: u64) {
         if weight != 1.0 {
-            // Against the highest, so that a great weight leaves one of them at 1.
+            // Relative to the highest, which stays at 1 however large the weight is.
             let highest = likelihoods.iter().fold(0.0, |highest: f64, &each| highest.max(each));
             for each in likelihoods.iter_mut() {
                 *each = pow(*each / highest, weight);
@@ -88,9 +88,9 @@ impl Shares {
 pub struct Blend {
     /// One for each expert.
     pub mix: Vec<f64>,
-    /// How uncertain they still are, E × E.
+    /// Their uncertainty, E × E.
     pub covariance: Vec<f64>,
-    /// What its diagonal began with, or would begin with by now.
+    /// The initial values of its diagonal, or what they would be by now.
     prior_variances: Vec<f64>,
 }
 
@@ -104,14 +104,14 @@ impl Blend {
         Self { mix: vec![1.0 / experts as f64; experts], covariance, prior_variances }
     }
 
-    /// Go to several classes.
+    /// Switch to several classes.
     pub fn widen(&mut self) {
         let narrower = OTHERS_PRIOR_VARIANCE / self.prior_variances[0];
         self.covariance.iter_mut().for_each(|each| *each *= narrower);
         self.prior_variances.fill(OTHERS_PRIOR_VARIANCE);
     }
 
-    /// To be followed by Newton steps.
+    /// The parameters and covariance for a Newton step.
     pub fn newton<'a>(&'a mut self, drift: f64, gains: &'a mut [f64]) -> Newton<'a> {
         Newton {
             parameters: &mut self.mix,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::math::log;
 
-    /// Numbers in (0, 1), always the same.
+    /// A deterministic sequence of numbers in (0, 1).
     fn uniform(seed: &mut u64) -> f64 {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((*seed >> 33) as f64 + 0.5) / f64::from(1_u32 << 31)

@@ -1,8 +1,8 @@
-//! What was said of events when they were asked about, kept until their labels come.
+//! Predictions of events, kept until their labels arrive.
 //!
-//! Experts are judged by what they said then, not by what they would say once the label is there: by then they may
-//! have learned events that share it, and who memorises looks wise. What was said before is honest whatever came in
-//! between, as in learning with delayed feedback [J], [W].
+//! Experts are judged by these predictions rather than by what they would predict when the label arrives: by then they
+//! may have learned events with the same label, which favours experts that memorise. The earlier prediction is fair
+//! whatever happened in between, as in learning with delayed feedback [J], [W].
 //!
 //! [J] Joulani, György, Szepesvári: Online Learning under Delayed Feedback, ICML 2013. [W] Weinberger, Ordentlich: On
 //! Delayed Prediction of Individual Sequences, 2002.
@@ -14,34 +14,35 @@ use super::calibration::sanitise;
 use super::completeness::MEASURES;
 use super::dependence::Dependence;
 
-/// Most events that are kept.
+/// Maximum number of events kept.
 pub const MOST: usize = 10_000;
-/// Most numbers that they have together: 16 MB.
+/// Maximum number of numbers kept for all of them: 16 MB.
 const MOST_NUMBERS: usize = 1 << 21;
-/// Bytes of an event beside its numbers: its keys in two maps.
+/// Bytes of an event besides its numbers: its keys in two maps.
 const BYTES: usize = 96;
 
-/// What was said of an event.
+/// The prediction of an event, and what is needed to judge it.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Under which number it was asked about.
+    /// The number under which the event was predicted.
     pub ticket: u64,
-    /// How many events the aggregator had learned by then, and how many labels had come late.
+    /// The number of events that the aggregator had learned by then, and of labels that had arrived for predicted
+    /// events.
     pub steps: u64,
     /// See `steps`.
     pub labels: u64,
-    /// Scores of each expert; how much of the event is observed; what the mixture said, see [`Aggregator::said`]; and the
-    /// sums of [`Dependence`].
+    /// The scores of each expert; how much of the event is observed; the prediction of the mixture, see
+    /// [`Aggregator::said`]; and the sums of [`Dependence`].
     pub numbers: Box<[f64]>,
 }
 
-/// Events that were asked about, and how their labels depend on each other.
+/// Predicted events that await their labels, and how labels depend on each other.
 #[derive(Clone, Debug)]
 pub struct Late {
     pub(super) experts: usize,
     pub(super) classes: usize,
     pub(super) most: usize,
-    /// By ticket, the place in the order in which they came.
+    /// The position of each ticket in the order of arrival.
     places: HashMap<u64, u64>,
     pub(super) kept: BTreeMap<u64, Kept>,
     last: u64,
@@ -50,7 +51,7 @@ pub struct Late {
 }
 
 impl Late {
-    /// For the scores of so many experts.
+    /// For the scores of `experts` experts.
     pub fn new(experts: usize, classes: usize) -> Self {
         Self {
             experts,
@@ -64,19 +65,18 @@ impl Late {
         }
     }
 
-    /// Numbers of each event.
+    /// The number of numbers per event.
     pub(super) fn width(&self) -> usize {
         width(self.experts, self.classes)
     }
 
-    /// Keep what was said of an event, unless it was asked about before; the oldest gives way where there is no
-    /// room.
+    /// Keep the prediction of an event unless there is one already; the oldest is dropped if the capacity is exceeded.
     pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, said: Said, mixed: &[f64]) {
         if self.places.contains_key(&ticket) {
             return;
         }
         let mut numbers = Vec::with_capacity(self.width());
-        // NaN where an expert said nothing.
+        // NaN if an expert made no prediction.
         let score = |&score: &f64| if score.is_nan() { score } else { sanitise(score) };
         numbers.extend(said.scores.iter().map(score));
         numbers.extend(said.observed);
@@ -101,25 +101,25 @@ impl Late {
         }
     }
 
-    /// Let no event wait for its label.
+    /// Drop all events that await their labels.
     pub(super) fn clear(&mut self) {
         self.places.clear();
         self.kept.clear();
     }
 
-    /// What was said of an event whose label has come.
+    /// Remove and return the prediction of an event whose label has arrived.
     pub fn take(&mut self, ticket: u64) -> Option<Kept> {
         self.kept.remove(&self.places.remove(&ticket)?)
     }
 
-    /// What was said, and is kept.
+    /// The scores of a kept prediction.
     pub fn said<'k>(&self, kept: &'k Kept) -> Said<'k> {
         let (scores, rest) = kept.numbers.split_at(self.experts * self.classes);
         Said { scores, observed: std::array::from_fn(|i| rest[i]) }
     }
 
-    /// How often an event counts whose label has come; None if none was learned since it was asked about, and what
-    /// is said of it now is as good.
+    /// The weight of an event whose label has arrived; None if no event was learned since it was predicted, so that a
+    /// prediction made now is as good.
     pub fn weigh(&mut self, kept: &Kept, aggregator: &Aggregator, label: f64) -> Option<f64> {
         let (said, sums) = kept.numbers[self.experts * self.classes + MEASURES..].split_at(self.classes);
         let Self { dependence, residual, .. } = self;
@@ -130,7 +130,7 @@ impl Late {
         weight
     }
 
-    /// Go to so many classes, as learners do: a score f of two becomes -f/2 and f/2, and new ones begin at 0.
+    /// Widen to `classes` classes, as learners do: a score f of two becomes -f/2 and f/2, and new ones start at 0.
     pub fn widen(&mut self, classes: usize) {
         let before = self.classes;
         if classes <= before {
@@ -160,26 +160,26 @@ impl Late {
         *self = wide;
     }
 
-    /// Whether each ticket is there once.
+    /// Whether every ticket is unique.
     pub(super) fn is_sound(&self) -> bool {
         self.places.len() == self.kept.len()
     }
 
-    /// The memory of what is kept.
+    /// The memory used by what is kept.
     pub fn bytes(&self) -> usize {
         8 * (self.dependence.sums.len() + 3) + self.kept.len() * (BYTES + 8 * self.width())
     }
 }
 
-/// Numbers of an event: scores, how much of it is observed, what was said, and sums.
+/// The number of numbers per event: scores, how much of it is observed, the prediction, and sums.
 fn width(experts: usize, classes: usize) -> usize {
     (experts + 2) * classes + MEASURES
 }
 
-/// A residual of two classes as that of each of them: of the same length.
+/// Factors that split a residual of two classes into one for each of them, of the same overall length.
 pub const HALVES: [f64; 2] = [-std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::FRAC_1_SQRT_2];
 
-/// The numbers of so many classes, from one of two classes by `factors`, or from fewer.
+/// Widen numbers to `classes` classes: from two classes by `factors`, or from fewer classes.
 fn widened(own: &[f64], classes: usize, factors: [f64; 2]) -> Vec<f64> {
     let mut wide = match own {
         [both] => factors.map(|factor| factor * both).to_vec(),

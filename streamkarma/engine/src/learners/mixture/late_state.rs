@@ -1,14 +1,14 @@
-//! What is kept of events whose labels come late, as arrays: put out, and checked when it comes back.
+//! The predictions of events with late labels as arrays: written to a state, and validated when restored.
 
 use super::completeness::are_observed;
 use super::late::{Kept, Late};
 use crate::state::{Refused, State, ensure};
 
-/// Why a state is refused.
+/// The error message for an invalid state.
 const CONTRADICTION: &str = "what was said of events that wait for their labels contradicts itself";
-/// Names in a state: as many arrays as `state` puts out.
+/// Number of arrays in a state.
 const ARRAYS: usize = 4;
-/// No count of a state is larger, and no residual and no score.
+/// Bounds of the counts in a state, and of residuals and scores.
 const MOST_STEPS: i64 = 1 << 53;
 const LARGEST: f64 = 1e250;
 
@@ -34,7 +34,7 @@ impl Late {
     ///
     /// # Errors
     ///
-    /// If the arrays contradict each other or this, which is then as it was.
+    /// If the arrays contradict each other or this one.
     pub fn restored(mut self, state: &State, steps: u64) -> Result<Self, Refused> {
         self.take_state(state, steps).ok_or(CONTRADICTION)?;
         Ok(self)
@@ -60,7 +60,7 @@ impl Late {
         {
             let is_before = (0..=steps as i64).contains(&then) && (0..=now).contains(&labels);
             let (scores, rest) = numbers.split_at(self.experts * self.classes);
-            // Of experts that said nothing there is NaN.
+            // Scores are NaN if an expert made no prediction.
             let is_sound = scores.iter().all(|each| each.is_nan() || each.abs() <= LARGEST)
                 && are_observed(rest)
                 && rest.iter().all(|each| each.abs() <= LARGEST);

@@ -1,4 +1,4 @@
-//! Labels that come late, against their definition.
+//! Late labels compared with their definition.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use super::relevance::Relevance;
 use super::tests::{EVENTS, KINDS, Kind, Stream, mixture, run};
 use crate::learner::Learner;
 
-/// Of an event: number of residuals by then, what the experts said and how much was observed, and what the mixture
-/// said.
+/// For an event: the number of residuals by then, the experts' scores and how much was observed, and the prediction of
+/// the mixture.
 type Asked = (usize, (Vec<f64>, Observed), Vec<f64>);
 
-/// How often a label counts, from the list of residuals and of the products and squares of late ones.
+/// The weight of a label, from the list of residuals and that of the products and squares of late ones.
 fn weight_of(residual: &[f64], all: &[Vec<f64>], since: usize, late: &mut Vec<(f64, f64)>) -> f64 {
     let dot = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
     let back = all[since..].iter().rev().zip(1..);
@@ -66,7 +66,7 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
     }
 }
 
-/// Keep something of events with these tickets.
+/// Keep predictions of events with these tickets.
 fn keep(late: &mut Late, aggregator: &mut Aggregator, tickets: std::ops::Range<u64>) {
     for ticket in tickets {
         let mut mixed = vec![0.0; aggregator.classes()];
@@ -85,7 +85,7 @@ fn past_the_bounds_the_oldest_is_dropped() {
     assert!(late.take(2).is_none() && late.take(5).is_some() && late.take(5).is_none());
     let one = late.take(3).unwrap();
     assert_eq!(late.said(&one).scores, [3.0, 3.0]);
-    // Four numbers of each class and two more, two million in all.
+    // Four numbers per class and two more, two million in all.
     late.widen(1 << 10);
     assert_eq!(late.bytes(), 8 * 1027 + 511 * (96 + 8 * 4098));
     assert!(late.take(MOST as u64 + 2).is_some() && late.take(MOST as u64 - 600).is_none());
@@ -101,7 +101,7 @@ fn what_was_said_of_two_classes_is_said_of_more() {
     assert_eq!(wide.said(&three).scores, [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0]);
     let said = two.numbers[4];
     assert_eq!(three.numbers[8..11], [1.0 - said, said, 0.0]);
-    // Residuals are as long as before.
+    // Residuals have the same length as before.
     let (mut one, mut several) = (Vec::new(), Vec::new());
     aggregator.residual(&[said], -1.0, &mut one);
     aggregator.widen(3);

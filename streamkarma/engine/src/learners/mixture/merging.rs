@@ -1,10 +1,11 @@
-//! Merging mixtures: each expert with the same of the others, and what is known of the experts.
+//! Merging mixtures: each expert with its counterparts, and what was learned about the experts.
 //!
-//! Experts are merged as each of them is. What the mixture knows of them is averaged, see [`super::averaging`];
-//! a parameter that has a bound may be beyond it until the next event is learned. What waits for its label in a
-//! part is forgotten: it is judged by what the merged mixture says of it once the label is there.
+//! Experts are merged in their own ways. What the mixture has learned about them is averaged, see
+//! [`super::averaging`]; a bounded parameter may exceed its bound until the next event is learned. The predictions
+//! that await a label in a part are dropped: such events are judged by what the merged mixture predicts when the label
+//! arrives.
 //!
-//! A regression whose targets are on another scale from now on says the same of them, but for the blend where its
+//! When the targets of a regression change their scale, its predictions stay the same, except for the blend if its
 //! weights do not add up to 1.
 
 use super::Mixture;
@@ -65,7 +66,7 @@ impl Mixture {
 }
 
 impl Aggregator {
-    /// Number the classes anew, see [`Learner::relabel`].
+    /// Renumber the classes, see [`Learner::relabel`].
     fn relabel(&mut self, places: &[usize]) {
         let known = &mut self.calibration;
         if self.classes > 1 {
@@ -73,7 +74,7 @@ impl Aggregator {
                 *rows = relabelled_rows(rows, places);
             }
         } else if places == [1, 0] && !self.regression {
-            // All scores turn their signs, and of what follows from them only offsets have none of theirs.
+            // All scores change sign, and so does everything that follows from them; only offsets must be negated.
             self.completeness.turn();
             known.parameters.chunks_exact_mut(OF_CLASSES).for_each(|each| each[OFFSET] = -each[OFFSET]);
             for covariance in known.covariances.chunks_exact_mut(OF_CLASSES * OF_CLASSES) {
@@ -86,14 +87,14 @@ impl Aggregator {
         }
     }
 
-    /// Go over to another scale of the targets, see [`Change::target`].
+    /// Switch to another scale of the targets, see [`Change::target`].
     ///
-    /// Their mean square there is that of targets whose mean is 0 here, as it is of standardised ones.
+    /// The new mean square is that of targets whose mean is 0 on the old scale, as it is for standardised ones.
     fn carry(&mut self, (shift, stretch): (f64, f64)) {
         let square = self.calibration.squares[0];
         let unit = ((square + shift * shift) / (stretch * stretch)).max(SMALLEST);
         self.calibration.squares.fill(unit);
-        // A prediction p in units of the old root mean square is rate p - away in those of the new one.
+        // A prediction p in units of the old root mean square is rate p - away in units of the new one.
         let (rate, away) = (square.sqrt() / (stretch * unit.sqrt()), shift / (stretch * unit.sqrt()));
         self.completeness.carry(rate, away);
         self.scales.carry(rate);
@@ -105,7 +106,7 @@ impl Aggregator {
         }
     }
 
-    /// Take in what parts have learned since each was as this one is.
+    /// Merge what the parts have learned since each of them was identical to this aggregator.
     pub(super) fn merge(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         let alike = |part: &&Self| {
             (part.experts, part.classes) == (self.experts, self.classes)
@@ -153,7 +154,7 @@ impl Aggregator {
         completeness.covariance.copy_from_slice(&covariance);
         completeness.moments.copy_from_slice(&parts.mean(|part| &part.completeness.moments));
         completeness.bound();
-        // The mean of equal numbers may be less than each of them, by its last bit.
+        // The mean of equal numbers may be less than each of them by its last bit.
         known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
         self.shares.weights = parts.weights(|part| &part.shares.weights);
         self.shares.means = parts.mean(|part| &part.shares.means);
@@ -168,8 +169,8 @@ fn at_least(least: f64, mut numbers: Vec<f64>) -> Vec<f64> {
     numbers
 }
 
-/// The covariance of slope and offset that become `[slope, rate offset + away (slope - 1)]`; no variance above that which
-/// they begin with.
+/// The covariance when slope and offset become `[slope, rate offset + away (slope - 1)]`; no variance exceeds its
+/// initial value.
 fn carried([aa, ab, _, bb]: &[f64; 4], rate: f64, away: f64) -> [f64; 4] {
     let slope = *aa;
     let both = away * aa + rate * ab;
@@ -180,7 +181,7 @@ fn carried([aa, ab, _, bb]: &[f64; 4], rate: f64, away: f64) -> [f64; 4] {
 }
 
 impl Late {
-    /// Number the classes anew; what waits for its label is forgotten.
+    /// Renumber the classes, and drop the events that await their labels.
     fn relabel(&mut self, places: &[usize]) {
         if places.is_sorted() {
             return;
@@ -193,7 +194,7 @@ impl Late {
         }
     }
 
-    /// Average what is known of late labels, weighed by how many there were; nothing waits for one any more.
+    /// Average the statistics of late labels, weighted by their numbers, and drop the events that await their labels.
     fn merge(&mut self, parts: &[&Self]) {
         self.clear();
         let before = self.dependence.labels;

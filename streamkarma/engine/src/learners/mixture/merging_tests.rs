@@ -9,7 +9,7 @@ use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::merging::of_kind;
 use crate::state::{Array, Refused, State};
 
-/// Says the values of an event from `at` on, as the classes and the scale of the target are by now.
+/// Predicts the values of an event from `at` on, by the current numbering of classes and scale of the target.
 #[derive(Clone)]
 struct Echo {
     at: usize,
@@ -95,7 +95,7 @@ fn mixture(kind: Kind, half_life: f64) -> Mixture {
     made
 }
 
-/// One that goes on from another, by some of the events.
+/// A model that starts from another and continues with some of the events.
 fn gone_on(from: &Mixture, kind: Kind, half_life: f64, events: (usize, usize)) -> Mixture {
     let mut made = mixture(kind, half_life);
     made.restore(&from.state(), 16, 16).unwrap();
@@ -106,7 +106,7 @@ fn gone_on(from: &Mixture, kind: Kind, half_life: f64, events: (usize, usize)) -
 fn merged(base: &Mixture, kind: Kind, half_life: f64, parts: &[&Mixture]) -> Mixture {
     let mut made = gone_on(base, kind, half_life, (0, 0));
     made.merge(&parts.iter().map(|&part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
-    // What is merged can be saved, and resumed.
+    // The merged model can be saved and resumed.
     mixture(kind, half_life).restore(&made.state(), 16, 16).unwrap();
     made
 }
@@ -163,7 +163,7 @@ fn with_what_learned_nothing_a_part_is_itself_but_for_what_waits() {
 
 #[test]
 fn estimates_of_a_line_weigh_by_their_precision() {
-    // A part that has seen one feature only says nothing of the other.
+    // A part that has seen only one feature contributes nothing to the other.
     let (mut one, mut other) = (Aggregator::new(2, false, 0.0), Aggregator::new(2, false, 0.0));
     (one.steps, other.steps) = (10, 30);
     (one.blend.mix, one.blend.covariance) = (vec![2.0, 7.0], vec![0.01, 0.0, 0.0, 0.1]);
@@ -173,14 +173,15 @@ fn estimates_of_a_line_weigh_by_their_precision() {
     let expected = [(10.0 * 100.0 * 2.0 + 30.0 * 10.0) / 1300.0, (100.0 * 7.0 + 30_000.0 * 3.0) / 30_100.0];
     assert!(base.blend.mix.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12));
     assert!((base.blend.covariance[0] - 40.0 / 1300.0).abs() < 1e-15);
-    // Precisions in one direction for each may put the mean of b beyond its bounds, and it is brought back.
+    // A precision-weighted mean may put b outside its bounds, if each part is precise in another direction; it is
+    // clamped.
     let (there, back) = (&mut one.completeness, &mut other.completeness);
     (there.parameters, back.parameters) = ([-3.0, 0.0, 1.0, 0.0], [3.0, 0.0, 1.0, 0.0]);
-    // Of the first a and of the first b.
+    // Variances and covariance of the first a and the first b.
     for (place, entry, plain) in [(0, 0.0505, 0.05), (10, 0.0505, 0.05), (2, 0.0495, 0.0), (8, 0.0495, 0.0)] {
         (there.covariance[place], back.covariance[place]) = (entry, plain);
     }
-    // So may the mean of what is left open, by its last bit: 1/10 + 2/10 + 7/10 is more than 1.
+    // The mean of what is left open may exceed its bound by its last bit: 1/10 + 2/10 + 7/10 is more than 1.
     let mut third = other.clone();
     (one.steps, other.steps, third.steps) = (10, 20, 70);
     for each in [&mut one, &mut other, &mut third] {
@@ -191,7 +192,7 @@ fn estimates_of_a_line_weigh_by_their_precision() {
     assert_eq!(merged.completeness.parameters[2], 1.0);
     assert_eq!(merged.completeness.moments[1], -1.0);
     assert!(merged.clone().restore(&merged.state()).is_ok());
-    // One that is singular has no precision.
+    // A singular covariance has no precision.
     (one.steps, other.steps) = (10, 30);
     other.blend.covariance = vec![0.0; 4];
     let mut base = Aggregator::new(2, false, 0.0);
@@ -215,7 +216,7 @@ fn relabelled_it_says_the_same_of_the_classes() {
             let expected = |c: usize| if classes == 1 { -again[0] } else { again[places[c]] };
             (0..classes).for_each(|c| assert!((said[c] - expected(c)).abs() < 1e-9));
         }
-        // The inverse: of two turns it is one turn more.
+        // The inverse: one more step for a swap, two more for a cycle of three.
         other.relabel(places).unwrap();
         if kind == Kind::Several {
             other.relabel(places).unwrap();

@@ -1,4 +1,4 @@
-//! Mixing what the experts said of a stage, event by event.
+//! Mixing the experts' predictions of a stage, event by event.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use super::running::{Expert, Stage};
 use crate::block::{Block, Event};
 use crate::learner::{Learner, Lesson};
 
-/// What a mixture has beside its experts.
+/// The components of a mixture besides its experts.
 pub struct Mixing<'m> {
     pub aggregator: &'m mut Aggregator,
     pub late: &'m mut Late,
     pub relevance: &'m mut Relevance,
     pub recent: Option<&'m mut Recent>,
-    /// How many models each learner has.
+    /// The number of models of each learner.
     pub models: &'m [usize],
-    /// Scores of the event in hand, of the experts and of models from elsewhere.
+    /// Scores of the experts and of external models for the current event.
     pub row: &'m mut [f64],
     /// The experts that may rest.
     pub may_rest: Vec<Expert<'m>>,
@@ -29,7 +29,8 @@ pub struct Mixing<'m> {
 impl Mixing<'_> {
     /// Mix the scores of a stage, and learn how to; `said` are those of each learner.
     ///
-    /// Who may rest has not said anything yet, because before each segment it is decided anew who does.
+    /// Experts that may rest have not made their predictions yet, because before each segment it is decided which of
+    /// them rest.
     pub fn run(&mut self, stage: &Stage, said: &mut [&mut [f64]], scores: &mut [f64], losses: &mut [f64]) {
         let (events, classes) = (stage.len(), self.aggregator.classes());
         let mut begin = 0;
@@ -48,8 +49,8 @@ impl Mixing<'_> {
         }
     }
 
-    /// Let those experts predict and learn a segment, which begins at `begin` of its stage; `losses` has room for what
-    /// nobody reads.
+    /// Let the experts that may rest predict and learn a segment, which begins at `begin` of its stage; `losses` is a
+    /// scratch buffer.
     fn run_those_that_may_rest(
         &mut self,
         segment: &Stage,
@@ -74,8 +75,7 @@ impl Mixing<'_> {
         self.may_rest = experts;
     }
 
-    /// How many of the events that come next end with one after which it is decided anew who rests; all of them if
-    /// nobody may.
+    /// The number of events up to the next decision about which experts rest; all of them if none may rest.
     fn segment(&self, lessons: &[Lesson]) -> usize {
         if self.may_rest.is_empty() {
             return lessons.len();
@@ -83,7 +83,7 @@ impl Mixing<'_> {
         lessons_up_to(SEGMENT, self.aggregator.steps, lessons)
     }
 
-    /// The lessons for those that rest so.
+    /// The lessons for experts in the given state of rest.
     fn asked<'a, 'b>(&self, rest: Rest, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
         if rest == Rest::Awake {
             return Cow::Borrowed(lessons);
@@ -97,7 +97,7 @@ impl Mixing<'_> {
         Cow::Owned(lessons.iter().map(asked).collect())
     }
 
-    /// Collect what the learners said of event `t`.
+    /// Collect the learners' scores of event `t`.
     pub fn gather(&mut self, t: usize, said: &[&mut [f64]], others: &[f64]) {
         let classes = self.aggregator.classes();
         let mut rest = &mut *self.row;
@@ -110,7 +110,7 @@ impl Mixing<'_> {
         rest.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
     }
 
-    /// Mix what is in hand of an event, and learn how to.
+    /// Mix the collected scores of an event, and learn how to.
     pub fn mix(&mut self, event: &Event, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         let observed = [event.len() as f64, -self.relevance.open(event)];
         let unit = self.aggregator.unit();
@@ -144,17 +144,17 @@ impl Mixing<'_> {
         let Some(part) = late.weigh(&kept, aggregator, label) else {
             return (aggregator.step(said, label, count(weight), mixed), false);
         };
-        // Where labels are known to go together, the weight says how much they count.
+        // If labels are known to be shared, the weight accounts for that already.
         let part = if lesson.shares_label { 1.0 } else { part };
         let loss = aggregator.step(said, label, count(0.0), mixed);
-        // What tells less also makes less of the past fade.
+        // A label with less weight also makes less of the past fade.
         let counts = Count { weight: weight * part, events: lesson.events() * part };
         aggregator.learn(late.said(&kept), label, counts);
         (loss, true)
     }
 }
 
-/// Let an expert that lies dormant predict and learn those events of a segment that it is asked about.
+/// Let a dormant expert predict and learn those events of a segment for which its scores are wanted.
 fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], said: &mut [f64]) {
     let width = said.len() / lessons.len();
     for ((t, lesson), own) in lessons.iter().enumerate().zip(said.chunks_exact_mut(width)) {

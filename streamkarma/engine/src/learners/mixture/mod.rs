@@ -1,4 +1,4 @@
-//! Several learners as one: experts that learn on their own, and the mixture of what they say.
+//! Combining several learners into one: experts that learn independently, and a mixture of their predictions.
 
 mod aggregator;
 mod averaging;
@@ -63,42 +63,42 @@ use crate::learner::{Fact, Learner, Lesson};
 use crate::scale::CLIP;
 use crate::state::{Refused, State, ensure};
 
-/// A mixture of experts, with the interface of each of them.
+/// A mixture of experts with the same interface as each expert.
 ///
-/// Models from elsewhere may take part: their scores are in [`Lesson::others`], and come after the experts'
-/// own, as many as the mixture was made for.
+/// External models may take part: their scores are in [`Lesson::others`] and follow the experts' own. The mixture is
+/// made for a fixed number of them.
 ///
-/// Where a label comes late, experts are judged by what they said when the event was asked about, and labels that
-/// go together count less: see [`late`] and [`dependence`].
+/// When a label arrives late, experts are judged by what they predicted before it, and correlated labels have less
+/// weight: see [`late`] and [`dependence`].
 #[derive(Clone)]
 pub struct Mixture {
     names: Vec<String>,
-    /// Fewer than names, where experts that follow one another share the features of an event.
+    /// Fewer than the names if adjacent experts share the features of an event.
     learners: Vec<Box<dyn Learner>>,
     aggregator: Aggregator,
     late: Late,
     relevance: Relevance,
-    /// None where the latest errors are not heeded, as with a single expert.
+    /// None if predictions are not adjusted by the latest errors, as with a single expert.
     recent: Option<Recent>,
     threads: usize,
-    /// How far targets may be from 0 for experts that cannot have them farther; infinity for any.
+    /// Largest distance of targets from 0 for experts that do not take far labels; infinity for no limit.
     farthest: f64,
-    /// How many models each learner has.
+    /// The number of models of each learner.
     models: Vec<usize>,
-    /// Scores of the learners, one learner after another: of the latest stage, or of all of a block.
+    /// Scores of the learners, one learner after another, for the latest stage or for a whole block.
     said: Vec<f64>,
-    /// Scores of the event in hand, of the experts and of models from elsewhere.
+    /// Scores of the experts and of external models for the current event.
     row: Vec<f64>,
 }
 
 impl Mixture {
-    /// Experts by name, one or more, for two classes or a regression, and places for so many `others`.
+    /// Create a mixture of one or more named experts and of `others` external models, for two classes or a regression.
     ///
-    /// `half_life` is in events, 0 or more, and for what is learned about the experts; 0 for slow forgetting.
+    /// `half_life` is in events, 0 or more, and applies to what is learned about the experts; 0 means slow forgetting.
     ///
     /// # Errors
     ///
-    /// If there is no expert, two have one name, or one has several classes already.
+    /// If there is no expert, two experts have the same name, or one has several classes already.
     pub fn new(
         experts: Vec<(String, Box<dyn Learner>)>,
         others: usize,
@@ -133,7 +133,7 @@ impl Mixture {
         })
     }
 
-    /// The same by the absolute loss: what is said of a target is a median.
+    /// The same with the absolute loss: targets are predicted by their median.
     #[must_use]
     pub fn with_absolute_loss(self) -> Self {
         let aggregator = self.aggregator.with_absolute_loss();
@@ -147,14 +147,14 @@ impl Mixture {
         Self { recent: None, ..self }
     }
 
-    /// The same for standardised targets that lie as far out as they are: experts get them cut to
-    /// ±[`CLIP`](crate::scale::CLIP), but for those that take them.
+    /// The same for standardised targets that have not been clipped: they are clipped to ±[`CLIP`](crate::scale::CLIP)
+    /// for all experts but those that take far labels.
     #[must_use]
     pub fn with_far_labels(self) -> Self {
         Self { farthest: CLIP, ..self }
     }
 
-    /// Let so many experts run at the same time.
+    /// Set the maximum number of experts that run at the same time.
     #[cfg(test)]
     fn set_threads(&mut self, threads: usize) {
         self.threads = threads.max(1);
@@ -165,7 +165,7 @@ impl Mixture {
         &self.learners
     }
 
-    /// Room for the classes that there are now.
+    /// Resize the scratch buffer to the current number of classes.
     fn make_room(&mut self) {
         self.row.clear();
         self.row.resize(self.aggregator.experts() * self.aggregator.classes(), 0.0);
@@ -261,7 +261,7 @@ impl Learner for Mixture {
         self.facts()
     }
 
-    /// The aggregator's, and each learner's under its number.
+    /// The state of the aggregator, and that of each learner under its number.
     fn state(&self) -> State {
         let mut state = self.aggregator.state();
         state.put_part("late", self.late.state());

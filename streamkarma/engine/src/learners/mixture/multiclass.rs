@@ -1,4 +1,4 @@
-//! Mixing several classes.
+//! Mixing predictions for several classes.
 
 use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{
@@ -29,7 +29,7 @@ impl Aggregator {
         -mixed[class]
     }
 
-    /// The probabilities that each member gives.
+    /// The class probabilities of each member.
     fn predict_several(&mut self, scores: &[f64]) {
         let rate = 1.0 / (self.steps as f64 + 2.0).min(self.forgetting.window);
         let Self { calibration, scratch, blend, classes, .. } = self;
@@ -64,7 +64,7 @@ impl Aggregator {
         softmax(blended, &mut scratch.chances[self.experts * classes..]);
     }
 
-    /// The log of what the members give a class on average; returns the entropy of that.
+    /// The log of the members' mean probability of each class; returns the entropy of these probabilities.
     fn mix_several(&mut self, mixed: &mut [f64]) -> f64 {
         let (scratch, mut entropy) = (&mut self.scratch, 0.0);
         for (c, mixed) in mixed.iter_mut().enumerate() {
@@ -82,7 +82,7 @@ impl Aggregator {
         entropy
     }
 
-    /// Take note of what experts have brought that may rest.
+    /// Record the gains of experts that may rest.
     fn observe_several(&mut self, class: usize, weight: f64) {
         let Self { resting, scratch, blend, classes, experts, .. } = self;
         let Scratch { weights, chances, logits, likelihoods, .. } = scratch;
@@ -118,7 +118,7 @@ impl Aggregator {
             scratch.likelihoods.iter_mut().zip(scratch.chances.chunks_exact_mut(classes))
         {
             *likelihood = chances[class];
-            chances[class] -= 1.0; // from here on the slopes of the log loss
+            chances[class] -= 1.0; // from now on the slopes of the log loss
         }
         shares.update(&mut scratch.likelihoods, weight, doubt, *steps);
         let slopes = &scratch.chances[experts * classes..];
@@ -156,7 +156,7 @@ impl Aggregator {
             gains: &mut scratch.gains,
         };
         newton.step(&direction, squared_gradient(weight));
-        // A score that points the wrong way is noise: it must not be turned round.
+        // A score that points the wrong way is noise: it must not be inverted.
         parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
         parameters[BEND] = parameters[BEND].max(0.0);
         parameters[OWN] = parameters[OWN].max(0.0);
@@ -165,8 +165,8 @@ impl Aggregator {
     }
 }
 
-/// The loss along its own gradient, whose square is taken for the curvature, as in the online Newton step (Hazan,
-/// Agarwal, Kale 2007).
+/// The loss along its own gradient, whose square serves as the curvature, as in the online Newton step (Hazan, Agarwal,
+/// Kale 2007).
 pub fn squared_gradient(weight: f64) -> Objective {
     Objective::Square { slope: weight, curvature: weight }
 }

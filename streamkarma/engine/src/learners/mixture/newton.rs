@@ -4,39 +4,39 @@
 //!
 //! `P ← P - P x q x' P / (1 + q x' P x)`, then `parameters ← parameters - P x g`.
 //!
-//! P then drifts towards a prior, so that old events are forgotten slowly and P stays positive
-//! definite whatever came. Left open by the papers is the step where the model errs grossly: there the
-//! curvature p (1 - p) of the log loss vanishes, and Newton would leap. So where p is on the wrong side of 1/2, the
-//! step is implicit: it ends where the loss of the event, together with what is known already, is least. There
-//! are taken the gradient, and the curvature for P. That is Laplace's approximation of what is known after the event.
-//! (With `r max(r, 1 - r)`, r = |p - y|, in place of the curvature, which tells twice as much as p (1 - p) on average
-//! where p is near 0 or 1, the log loss on 140 developers' streams was 1.1 % higher, and no stream's was more than
-//! 1.5 % lower; on streams with one positive in 200 the ranking was worse by half a point of AUC.)
+//! P then drifts towards a prior, so that old events are forgotten slowly and P stays positive definite for any input.
+//! The papers leave open which step to take at gross errors: there the curvature p (1 - p) of the log loss vanishes,
+//! and Newton's step would overshoot. So where p is on the wrong side of 1/2, the step is implicit: it ends where the
+//! loss of the event, together with what was learned before, is minimal. The gradient is taken there, and the curvature
+//! for P. This is Laplace's approximation of the posterior after the event. (With `r max(r, 1 - r)`, r = |p - y|, in
+//! place of the curvature, which carries twice as much information as p (1 - p) on average where p is near 0 or 1, the
+//! log loss on 140 development streams was 1.1 % higher, and at most 1.5 % lower on any of them; on streams with one
+//! positive in 200 the ranking was worse by half a point of AUC.)
 
 use super::calibration::OFFSET_PRIOR_VARIANCE;
 use crate::math::log;
 
-/// The share of its prior that a covariance drifts by with every event, at least.
+/// Minimum fraction of its prior by which a covariance drifts with every event.
 pub const DRIFT: f64 = 1e-5;
 /// Early on covariances drift by `WARMUP / (t + 10)²` at event t.
 pub const WARMUP: f64 = 3.0;
-/// What a label lacks of probability 1 is at least this in an implicit step, and at most 1 less this.
+/// In an implicit step, 1 minus the probability of the label is at least this, and at most 1 minus this.
 const LEAST_MISS: f64 = 1e-9;
-/// The most of Newton's steps on the way to its end, and how near that is near enough, in log-odds.
+/// Maximum number of Newton iterations in an implicit step, and their tolerance in log-odds.
 const ROUNDS: usize = 8;
 const NEAR: f64 = 1e-10;
 
-/// How a loss goes on along x.
+/// The shape of a loss along x.
 #[derive(Clone, Copy, Debug)]
 pub enum Objective {
-    /// A square, of this slope and this curvature.
+    /// A quadratic with this slope and this curvature.
     Square { slope: f64, curvature: f64 },
-    /// The log loss of a logit that x is the gradient of, so many times; its slope is p - y.
+    /// The log loss of a logit with gradient x, times the weight; its slope is p - y.
     Log { slope: f64, weight: f64 },
 }
 
 impl Objective {
-    /// The factors of P x in the parameters and of P x x' P in P, where `variance` is x' P x.
+    /// The factors of P x in the parameters' step and of P x x' P in that of P, where `variance` is x' P x.
     #[inline(always)]
     fn step(self, variance: f64) -> (f64, f64) {
         match self {
@@ -54,10 +54,10 @@ impl Objective {
     }
 }
 
-/// The step from where p is on the wrong side of 1/2.
+/// The step if p is on the wrong side of 1/2.
 ///
-/// With m the log-odds of the label, v the variance times the weight, and r = 1 - p(label): m grows by v r, with r as it
-/// is at the end. As an equation in r that is found by Newton's method, beginning at the r there is.
+/// With m the log-odds of the label, v the variance times the weight, and r = 1 - p(label): m grows by v r, with r
+/// taken at the end of the step. This equation in r is solved by Newton's method, starting at the current r.
 #[cold]
 fn implicit(slope: f64, weight: f64, variance: f64) -> (f64, f64) {
     let odds = |miss: f64| log((1.0 - miss) / miss);
@@ -71,28 +71,28 @@ fn implicit(slope: f64, weight: f64, variance: f64) -> (f64, f64) {
         miss = (miss + lack / (1.0 / (miss * (1.0 - miss)) + far)).clamp(LEAST_MISS, 1.0 - LEAST_MISS);
     }
     let curvature = weight * miss * (1.0 - miss);
-    // Where the weight is beyond all measure, r would be smaller still.
+    // For an extreme weight, r would be smaller still.
     let rate = if miss > LEAST_MISS { weight * miss } else { (odds(miss) - begin) / variance };
     (rate.copysign(slope), curvature / (1.0 + curvature * variance))
 }
 
-/// Parameters that are followed by Newton steps.
+/// Parameters that are estimated by Newton steps.
 pub struct Newton<'a> {
-    /// K of them.
+    /// K parameters.
     pub parameters: &'a mut [f64],
-    /// K × K, symmetric to the last bit, and it stays so.
+    /// K × K, symmetric bit for bit, and stays so.
     pub covariance: &'a mut [f64],
-    /// It drifts towards these on its diagonal.
+    /// Prior variances, towards which the diagonal drifts.
     pub prior_variances: &'a [f64],
     /// See [`DRIFT`].
     pub drift: f64,
-    /// Scratch, K or more.
+    /// Scratch buffer, of length K or more.
     pub gains: &'a mut [f64],
 }
 
 impl Newton<'_> {
-    /// One step of the module's text, and the drift; `x` is the direction of the gradient. Inlined, so that loops
-    /// over few parameters are unrolled.
+    /// Make the step described in the module's documentation, and the drift; `x` is the direction of the gradient.
+    /// Inlined, so that loops over few parameters are unrolled.
     #[inline(always)]
     pub fn step(self, x: &[f64], loss: Objective) {
         let size = x.len();
@@ -119,10 +119,10 @@ impl Newton<'_> {
     }
 }
 
-/// A step of each class's offset on its own, by the slopes p_c - y_c of the log loss.
+/// A separate step of each class's offset, by the slopes p_c - y_c of the log loss.
 ///
-/// Since all of them move at once, and what one takes the others need not, the curvature is taken as large as
-/// `r max(r, 1 - r)` with r the size of the slope.
+/// Since all offsets move at once, and what one of them corrects the others need not, the curvature is taken to be as
+/// large as `r max(r, 1 - r)` with r the absolute slope.
 pub fn step_offsets(offsets: &mut [f64], variances: &mut [f64], slopes: &[f64], weight: f64, drift: f64) {
     for ((offset, variance), &slope) in offsets.iter_mut().zip(variances).zip(slopes) {
         let off = slope.abs();
@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_line_is_found_as_by_least_squares() {
-        // Ridge regression of y = 2 x + 1 at x = 0, 1, 2, 3 with a penalty of 1 / 100: its own solution.
+        // Ridge regression of y = 2 x + 1 at x = 0, 1, 2, 3 with a penalty of 1 / 100, compared with its exact
+        // solution.
         let (mut parameters, mut covariance, mut gains) = ([0.0; 2], [100.0, 0.0, 0.0, 100.0], [0.0; 2]);
         for t in 0..4 {
             let x = [f64::from(t), 1.0];
@@ -168,7 +169,7 @@ mod tests {
             for variance in [1e-6, 0.01, 0.5, 2.0, 50.0, 1e4] {
                 for weight in [0.1, 1.0, 30.0] {
                     let (rate, shrinking) = Objective::Log { slope, weight }.step(variance);
-                    // The log-odds of the label, as they were and as they are, and the slope there.
+                    // The log-odds of the label after the step, and the slope there.
                     let odds = log((1.0 - slope.abs()) / slope.abs()) + rate.abs() * variance;
                     let miss = 1.0 / (1.0 + crate::math::exp(odds));
                     assert!((rate - weight * miss.copysign(slope)).abs() < 1e-7 * rate.abs());

@@ -1,4 +1,4 @@
-//! Experts that say what stands in an event, to see who is asked when.
+//! Experts that repeat values of an event, to test which of them are asked when.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use crate::block::{Block, Gone};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State};
 
-/// Says values of an event, one for each class, and counts how often it did.
+/// Predicts values of an event, one for each class, and counts its predictions.
 #[derive(Clone)]
 pub struct Parrot {
-    /// Whose values: those of the first expert come first.
+    /// Position of its values: those of the first expert come first.
     place: usize,
-    /// Whether it is there anyway, and says nothing unless asked.
+    /// Whether it learns all events, and predicts only if asked.
     learns_unasked: bool,
     classes: usize,
     asked: i64,
@@ -80,8 +80,8 @@ impl Learner for Parrot {
     }
 }
 
-/// Labels, and what experts say of them: the first knows a little, and the others nothing before the turn, and then
-/// nearly all.
+/// Labels, and the experts' predictions: the first expert is slightly informative; the others are useless before the
+/// turn, and nearly perfect after it.
 pub struct Stream {
     kind: Kind,
     pub experts: usize,
@@ -93,7 +93,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// So many events, of which those from `turn` on are after the turn.
+    /// So many events, with the turn at event `turn`.
     pub fn new(kind: Kind, experts: usize, turn: usize, events: usize) -> Self {
         let classes = if kind == Kind::Several { 3 } else { 1 };
         let mut seed = 7_u64;
@@ -126,7 +126,7 @@ impl Stream {
         Self { kind, experts, classes, labels, values, starts, gone: Vec::new() }
     }
 
-    /// Experts of which all but the first may rest.
+    /// A mixture of experts, all but the first of which may rest.
     pub fn mixture(&self, learns_unasked: bool) -> Mixture {
         let expert = |place: usize| -> (String, Box<dyn Learner>) {
             let learns_unasked = learns_unasked && place > 0;
@@ -157,7 +157,8 @@ impl Stream {
         scores.iter().map(|score| score.to_bits()).collect()
     }
 
-    /// Neither where blocks end nor a way through states shows from an event on, nor how many threads there are.
+    /// Check that from an event on, neither block boundaries, nor saving and restoring states, nor the number of
+    /// threads matter.
     pub fn assert_that_cuts_do_not_show(&self, learns_unasked: bool, from: usize) {
         let (mut whole, mut pieces) = (self.mixture(learns_unasked), self.mixture(learns_unasked));
         whole.set_threads(2);
@@ -180,7 +181,7 @@ impl Stream {
         assert!(asked(&whole, 1) < events);
     }
 
-    /// Some events that are predicted, and then learned, teach as much as if that were one.
+    /// Check that events that are predicted, and then learned, have the same effect as single steps.
     pub fn assert_learned_as_if_at_once(&self, learns_unasked: bool, some: Range<usize>) {
         let (mut at_once, mut in_two) = (self.mixture(learns_unasked), self.mixture(learns_unasked));
         for model in [&mut at_once, &mut in_two] {
@@ -206,12 +207,12 @@ impl Stream {
 
 const ONES: [u32; 16] = [1; 16];
 
-/// How often an expert was asked.
+/// How often an expert was asked for a prediction.
 pub fn asked(model: &Mixture, expert: usize) -> usize {
     fact(model, expert, "asked")
 }
 
-/// A number of an expert's summary.
+/// A count in an expert's summary.
 pub fn fact(model: &Mixture, expert: usize, wanted: &str) -> usize {
     let facts = model.learners()[expert].summary();
     match facts.iter().find(|(name, _)| *name == wanted) {

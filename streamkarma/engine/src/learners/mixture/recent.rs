@@ -1,24 +1,24 @@
 //! Adjusting the prediction by the latest errors.
 //!
-//! Events arrive in the order of time, and errors recur: a machine that broke stays broken, and an hour with more traffic
-//! than expected is followed by another. No expert sees this, since each looks at one event at a time. So the mixture's
-//! prediction is adjusted:
+//! Events arrive in order of time, and errors recur: a machine that broke stays broken, and an hour with more traffic
+//! than expected is followed by another. No expert can use this, since each looks at one event at a time. So the
+//! mixture's prediction is adjusted:
 //!
 //! - two classes: `L + Σ_h c_h r_h + Σ_h d_h y_h + a L / 4`; several: the same for each class,
 //! - a number: `L + Σ_h c_h r_h + Σ_k d_k (y_k - L)`,
 //!
-//! where L are the log-odds, the log-probabilities or the number that the mixture predicts; r_h and y_h are running means
-//! of the residuals y - p and of the labels, with half-lives of ½, 2, 8 and 32 events; and y_k are the last two targets.
-//! Labels are ±1, or 1 for their class and 0 for the others. The coefficients a, c and d start at 0 and follow the loss of
-//! the adjusted prediction by [Newton steps](super::newton). The plain and the adjusted prediction are then mixed by
-//! [Bayes' rule with a fixed share](super::fixed_share), so that little is lost where the order of events tells nothing:
-//! on six tables of 351 to 3,196 events, in eight shuffled orders each, log loss was from .17 % lower to .07 % higher. On
-//! developers' streams in the order of time, nine of two classes and 14 of numbers, log loss was 11 % lower in the
-//! geometric mean, and the absolute error 26 %.
+//! where L is the log-odds, the log-probabilities or the number that the mixture predicts; r_h and y_h are running
+//! means of the residuals y - p and of the labels, with half-lives of ½, 2, 8 and 32 events; and y_k are the last two
+//! targets. Labels are ±1, or 1 for their class and 0 for the others. The coefficients a, c and d start at 0 and
+//! minimise the loss of the adjusted prediction by [Newton steps](super::newton). The plain and the adjusted prediction
+//! are then mixed by [Bayes' rule with a fixed share](super::fixed_share), so that little is lost where the order of
+//! events is uninformative: on six tables of 351 to 3,196 events, in eight shuffled orders each, log loss was between
+//! 0.17 % lower and 0.07 % higher. On development streams in order of time, nine with two classes and 14 with numbers,
+//! log loss was 11 % lower in the geometric mean, and the absolute error 26 % lower.
 //!
-//! Only the event that follows a label is adjusted, not one that comes while another event waits for its label. So a
-//! service that learns no labels predicts as if there were no adjustment. For the same reason late labels teach nothing
-//! here; see [`super::late`].
+//! Only an event that follows a label is adjusted, not one that arrives while another event awaits its label. So a
+//! service that learns no labels predicts as if there were no adjustment. For the same reason late labels are not
+//! learned here; see [`super::late`].
 
 use super::aggregator::Forgetting;
 use super::calibration::{FARTHEST, LIMIT, clip, fading, sigmoid, softmax};
@@ -29,41 +29,41 @@ use super::numbers::{FREEDOM, OUTLYING, student};
 use crate::learner::Lesson;
 use crate::math::{dot, exp, log};
 
-/// What is left of each mean after one event: 2 to the power of -1 / half-life.
+/// Fraction of each mean that is left after one event: 2 to the power of -1 / half-life.
 pub const KEPT: [f64; MEANS] =
     [0.25, std::f64::consts::FRAC_1_SQRT_2, 0.917_004_043_204_671_2, 0.978_572_062_087_700_1];
-/// Means of residuals and of labels, and targets that are remembered.
+/// Number of means of residuals and of labels, and of targets that are remembered.
 pub const MEANS: usize = 4;
 pub const TARGETS: usize = 2;
-/// Parameters of classes: each c, each d, and a; and of a number.
+/// Number of parameters for classes: each c, each d, and a; and for a number.
 pub const OF_CLASSES: usize = 2 * MEANS + 1;
 const OF_NUMBERS: usize = MEANS + TARGETS;
-/// What is said counts by this beside means of labels: logits of some 4 are usual.
+/// Factor of the mixture's prediction, next to means of labels: logits of about 4 are usual.
 const PART: f64 = 0.25;
-/// Residuals and differences of targets are kept within ± this many times the target's root mean square.
+/// Residuals and differences of targets are clipped to ± this many times the target's root mean square.
 const FARTHEST_BACK: f64 = 10.0;
-/// Variances of the parameters at the start: of two classes, of several, where the difference of two log-odds has each
-/// residual twice, and of a number.
+/// Initial variances of the parameters: for two classes, for several, where the difference of two log-odds contains
+/// each residual twice, and for a number.
 const OF_TWO_PRIOR_VARIANCES: [f64; OF_CLASSES] = [1.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.3, 0.3, 0.3];
 const OF_SEVERAL_PRIOR_VARIANCES: [f64; OF_CLASSES] = [0.25, 0.25, 0.25, 0.25, 0.3, 0.3, 0.3, 0.3, 0.3];
 const OF_NUMBERS_PRIOR_VARIANCES: [f64; OF_NUMBERS] = [0.1; OF_NUMBERS];
-/// Weights at the start. Until the parameters are known, the adjusted prediction is mostly noise; where errors recur, a
-/// small weight costs 2 nats once.
+/// Initial weights of the predictions. Until the parameters are learned, the adjusted prediction is mostly noise; where
+/// errors recur, a small weight costs 2 nats once.
 const FIRST_WEIGHTS: [f64; 2] = [0.9, 0.1];
-/// The squared scale of a regression's residuals is over so many events, and no smaller than this. It follows the larger
-/// ones, by online steps of expectation maximisation for Student's t [L]: with [scales](super::scales) found within a few
-/// events, errors on a stream with jumps in a row were twice as large.
+/// The squared scale of a regression's residuals is a mean over so many events, and no smaller than [`NARROWEST`]. It
+/// follows the larger residuals, by online expectation maximisation for Student's t [L]: with [scales](super::scales)
+/// found within a few events, errors on a stream with several jumps in a row were twice as large.
 ///
 /// [L] Lange, Little, Taylor: Robust Statistical Modeling Using the t Distribution, JASA 1989.
 const EVENTS_OF_SCALE: f64 = 500.0;
 pub const NARROWEST: f64 = 1e-6;
-/// Where the unit of targets is so many times what it was at the last event, or that part of it, what is remembered is in a
-/// unit that is no more.
+/// If the unit of targets has grown or shrunk by this factor since the last event, what is remembered is in an outdated
+/// unit.
 const JUMP: f64 = 2.0;
 /// In place of a ticket: no event follows a label.
 pub const NOBODY: u64 = u64::MAX;
 
-/// The latest errors, and what is known of how they recur.
+/// The latest errors, and the learned model of how they recur.
 #[derive(Clone, Debug)]
 pub struct Recent {
     pub(super) classes: usize,
@@ -72,24 +72,24 @@ pub struct Recent {
     pub(super) drift: f64,
     /// Each c, each d, and a.
     pub(super) parameters: Vec<f64>,
-    /// How uncertain they still are.
+    /// Covariance of the parameters.
     pub(super) covariance: Vec<f64>,
-    /// Of the plain and of the adjusted prediction.
+    /// Weights of the plain and of the adjusted prediction.
     pub(super) shares: Shares,
-    /// Of a regression: the squared scale of residuals, in units of the target's mean square.
+    /// In a regression, the squared scale of residuals, in units of the target's mean square.
     pub(super) variance: f64,
-    /// How many events were predicted by both and then learned.
+    /// Number of events that were predicted by both and then learned.
     pub(super) events: u64,
-    /// Half-life by half-life, for each class.
+    /// Means of the residuals: half-life by half-life, for each class.
     pub(super) residuals: Vec<f64>,
-    /// The same of labels; of a regression the targets, the last first, and how many are known.
+    /// The same for labels; in a regression the last targets, the latest first, and how many there are.
     pub(super) labels: Vec<f64>,
     pub(super) known: usize,
-    /// The unit in which they are.
+    /// The unit of the residuals and the targets.
     pub(super) spread: f64,
-    /// The ticket of the first event asked about since the last label; 0 for none.
+    /// The ticket of the first event predicted since the last label; 0 for none.
     pub(super) asked: u64,
-    // Of the event in hand.
+    // For the current event:
     /// The plain prediction, as log-odds, log-probabilities or a number.
     pub(super) said: Vec<f64>,
     features: Vec<f64>,
@@ -99,12 +99,12 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// For two classes or a regression; nothing is known yet.
+    /// Create for two classes or a regression; no data yet.
     pub fn new(regression: bool, absolute: bool, forgetting: Forgetting) -> Self {
         Self::begin(1, regression, absolute, forgetting.drift)
     }
 
-    /// The same for so many columns of scores.
+    /// The same without data, for so many columns of scores.
     pub(super) fn begun(&self, classes: usize) -> Self {
         Self::begin(classes, self.regression, self.absolute, self.drift)
     }
@@ -136,8 +136,8 @@ impl Recent {
         }
     }
 
-    /// Adjust the prediction `mixed`, and learn from the label; returns the loss, which is `loss` if nothing is adjusted.
-    /// `unit` is the root mean square of targets.
+    /// Adjust the prediction `mixed`, and learn from the label. Returns the loss, which is `loss` if nothing is
+    /// adjusted. `unit` is the root mean square of targets.
     pub fn step(&mut self, lesson: &Lesson, unit: f64, mixed: &mut [f64], loss: f64) -> f64 {
         self.said.copy_from_slice(mixed);
         let is_same_unit = self.follow_unit(lesson);
@@ -151,7 +151,7 @@ impl Recent {
             }
             return loss;
         }
-        // That of a class that is not known.
+        // The class of the label is unknown.
         if loss.is_nan() {
             return loss;
         }
@@ -165,8 +165,8 @@ impl Recent {
         own
     }
 
-    /// Remember nothing from before the unit of targets jumped, as it does after they have changed; an event that is predicted
-    /// only leaves no trace. Returns whether what is remembered is in the unit of the event.
+    /// Clear the memory if the unit of targets has jumped, as it does after they have changed; an event that is only
+    /// predicted leaves no trace. Returns whether the memory is in the unit of the event.
     fn follow_unit(&mut self, lesson: &Lesson) -> bool {
         let spread = lesson.unit.spread;
         let is_near = (self.spread / JUMP..=self.spread * JUMP).contains(&spread);
@@ -252,7 +252,7 @@ impl Recent {
         let doubt = mixed.iter().map(|logit| -logit * exp(*logit)).sum();
         let mut likelihoods = [exp(self.said[class]), self.adjusted[class]];
         self.shares.update(&mut likelihoods, lesson.weight, doubt, self.events);
-        self.adjusted[class] -= 1.0; // from here on the slopes of the log loss
+        self.adjusted[class] -= 1.0; // from now on the slopes of the log loss
         let mut direction = [0.0; OF_CLASSES];
         for (along, of_classes) in direction.iter_mut().zip(self.features.chunks_exact(self.classes)) {
             *along = dot(&self.adjusted, of_classes);
@@ -260,7 +260,7 @@ impl Recent {
         self.newton(lesson, Some(direction), squared_gradient(lesson.weight));
     }
 
-    /// By the squared loss; or by Huber's, which is absolute for residuals beyond their scale.
+    /// Learn by the squared loss, or by Huber's, which is absolute for residuals beyond their scale.
     fn learn_number(&mut self, lesson: &Lesson, unit: f64, mixed: f64) {
         let (target, weight) = (clip(lesson.label / unit, FARTHEST), lesson.weight);
         let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
@@ -275,7 +275,7 @@ impl Recent {
 
     /// A step along the features, or in another direction.
     fn newton(&mut self, lesson: &Lesson, direction: Option<[f64; OF_CLASSES]>, loss: Objective) {
-        // The curvature of squares is the same everywhere.
+        // The curvature of squared losses is the same everywhere.
         let drift = if self.regression { self.drift } else { fading(self.events, self.drift) };
         let newton = Newton {
             parameters: &mut self.parameters,
@@ -287,7 +287,7 @@ impl Recent {
         newton.step(direction.as_ref().map_or(&self.features, |each| each), loss);
     }
 
-    /// Remember the error of an event; one with a weight below 1 is remembered less.
+    /// Remember the error of an event, to a smaller degree if its weight is below 1.
     fn remember(&mut self, lesson: &Lesson, unit: f64) {
         let part = lesson.weight.min(1.0);
         self.asked = 0;
@@ -316,7 +316,7 @@ impl Recent {
         }
     }
 
-    /// Forget the latest events: the next one does not follow them.
+    /// Forget the latest events, so that the next one does not follow them.
     pub fn forget_last(&mut self) {
         self.residuals.fill(0.0);
         self.labels.fill(0.0);
@@ -328,7 +328,7 @@ impl Recent {
         self.shares.means[1]
     }
 
-    /// The memory of what is known.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let numbers =
             self.parameters.len() + self.covariance.len() + self.residuals.len() + self.labels.len();
@@ -336,7 +336,7 @@ impl Recent {
     }
 }
 
-/// What the covariances begin with, and drift towards.
+/// The initial variances of the parameters, towards which the covariance drifts.
 pub fn prior_variances(classes: usize, regression: bool) -> &'static [f64] {
     match classes {
         _ if regression => &OF_NUMBERS_PRIOR_VARIANCES,
@@ -345,7 +345,7 @@ pub fn prior_variances(classes: usize, regression: bool) -> &'static [f64] {
     }
 }
 
-/// Move means of different half-lives towards a value, which counts for a part of an event.
+/// Move means of different half-lives towards a value that has the weight of a fraction of an event.
 fn take_in<'a>(means: impl Iterator<Item = &'a mut f64>, value: f64, part: f64) {
     means.zip(KEPT).for_each(|(mean, kept)| *mean += part * (1.0 - kept) * (value - *mean));
 }
@@ -354,12 +354,12 @@ fn back(number: f64) -> f64 {
     clip(number, FARTHEST_BACK)
 }
 
-/// Of two classes: the probability that the label +1 should have had.
+/// For two classes: the true probability of the label +1.
 fn truth(label: f64) -> f64 {
     f64::from(u8::from(label > 0.0))
 }
 
-/// The square of a scale after one more residual, in units of it, of such a weight; so many events were `seen`.
+/// The squared scale after one more residual, in units of the scale, with such a weight; `seen` events came before.
 fn moved_square(scale: f64, residual: f64, weight: f64, seen: f64) -> f64 {
     let square = residual * residual;
     let counted = (FREEDOM + 1.0) * square / (FREEDOM + square);

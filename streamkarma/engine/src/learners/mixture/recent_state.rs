@@ -1,4 +1,4 @@
-//! Saving, restoring, widening and merging what is known of the latest errors.
+//! Saving, restoring, widening and merging the memory of the latest errors.
 
 use super::averaging::Shared;
 use super::recent::{KEPT, MEANS, NARROWEST, OF_CLASSES, Recent, TARGETS, prior_variances};
@@ -7,9 +7,9 @@ use crate::math::pow;
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, State, count_of, ensure};
 
-/// Why a state is refused.
+/// Why a state is rejected.
 const CONTRADICTION: &str = "what is known of the last events contradicts itself";
-/// Names in a state: as many arrays as `state` puts out.
+/// Number of arrays that `state` writes.
 const ARRAYS: usize = 10;
 
 impl Recent {
@@ -30,11 +30,11 @@ impl Recent {
         state
     }
 
-    /// The same with a state of so many columns taken over.
+    /// Restore a state with so many columns of scores.
     ///
     /// # Errors
     ///
-    /// If the arrays contradict each other or this.
+    /// If the arrays contradict each other or this model.
     pub fn restored(&self, state: &State, classes: usize) -> Result<Self, Refused> {
         let mut restored = self.begun(classes);
         restored.take(state).filter(|()| restored.is_sound()).ok_or(CONTRADICTION)?;
@@ -65,7 +65,7 @@ impl Recent {
         )
     }
 
-    /// Whether the numbers are such as a run could have left.
+    /// Whether a run could have produced these numbers.
     fn is_sound(&self) -> bool {
         let is_mean = |each: &f64| self.regression || each.abs() <= 1.0;
         self.known <= TARGETS
@@ -77,7 +77,7 @@ impl Recent {
             && is_covariance(&self.covariance, prior_variances(self.classes, self.regression))
     }
 
-    /// Go to so many classes; what is known of those there are stays.
+    /// Widen to so many classes; what was learned about the existing ones stays.
     pub fn widen(&mut self, classes: usize) {
         if self.regression || classes <= self.classes {
             return;
@@ -89,7 +89,7 @@ impl Recent {
             for ((to, from), kept) in rows.zip(KEPT) {
                 match *from {
                     [both] if are_labels => {
-                        // So much of the mean is of labels, and the rest of where it began.
+                        // This fraction of the mean stems from labels, the rest from its initial value.
                         let known = 1.0 - pow(kept, self.events as f64);
                         to[..2].copy_from_slice(&[(known - both) / 2.0, (known + both) / 2.0]);
                     }
@@ -98,7 +98,7 @@ impl Recent {
                 }
             }
         }
-        // The difference of two log-odds has each residual twice.
+        // The difference of two log-odds contains each residual twice.
         let factor = |at: usize| if before == 1 && at < MEANS { 0.5 } else { 1.0 };
         wide.parameters = (0..).zip(&self.parameters).map(|(at, each)| factor(at) * each).collect();
         let places = (0..OF_CLASSES * OF_CLASSES).map(|at| factor(at / OF_CLASSES) * factor(at % OF_CLASSES));
@@ -107,7 +107,7 @@ impl Recent {
         *self = wide;
     }
 
-    /// Number the classes anew.
+    /// Renumber the classes.
     pub fn relabel(&mut self, places: &[usize]) {
         if self.classes > 1 {
             self.residuals = relabelled_rows(&self.residuals, places);
@@ -117,8 +117,8 @@ impl Recent {
         }
     }
 
-    /// Go over to another scale of the targets, see [`Change::target`](crate::change::Change::target), in units of whose
-    /// root mean square numbers are `rate` times what they were.
+    /// Translate to another scale of the targets, see [`Change::target`](crate::change::Change::target). In units of
+    /// the targets' root mean square, numbers become `rate` times what they were.
     pub fn carry(&mut self, (shift, stretch): (f64, f64), rate: f64) {
         self.residuals.iter_mut().for_each(|each| *each /= stretch);
         self.labels[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
@@ -126,8 +126,8 @@ impl Recent {
         self.variance = (self.variance * (rate / stretch) * (rate / stretch)).max(NARROWEST);
     }
 
-    /// Take in what parts have learned since each was as this one is, as an aggregator does. What comes next follows
-    /// the events of none of several parts.
+    /// Merge what parts have learned since they started from this one, as an aggregator does. If there are several, the
+    /// next event follows the events of none of them.
     pub fn merge(&mut self, parts: &[&Self]) {
         let learned = parts.iter().map(|part| (*part, part.events.saturating_sub(self.events)));
         let learned: Vec<_> = learned.filter(|(_, events)| *events > 0).collect();

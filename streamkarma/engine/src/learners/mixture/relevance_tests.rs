@@ -1,4 +1,4 @@
-//! What attributes contribute to what is said, against what they contribute by right.
+//! The measured contributions of attributes to the prediction, compared with the true ones.
 
 use super::relevance::Relevance;
 use crate::block::{Event, Gone};
@@ -6,9 +6,9 @@ use crate::change::{Change, DROPPED};
 use crate::random::Random;
 use crate::state::{Array, State};
 
-/// What is said: so many times the value of attributes 1 to 4, each there in two of three events.
+/// The prediction has these weights for the values of attributes 1 to 4, each present in two of three events.
 const WEIGHTS: [f64; 4] = [3.0, -2.0, 0.0, 1.0];
-/// Categories of attribute 5 at coordinates 5 to 7, and what each adds.
+/// Categories of attribute 5 at coordinates 5 to 7, and the contribution of each.
 const CATEGORIES: [f64; 3] = [0.5, 0.5, -1.0];
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// An event and what is said of it.
+/// An event and its prediction.
 struct Told {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
@@ -71,12 +71,12 @@ fn learned(from: &Relevance, stream: &[Told]) -> Relevance {
     known
 }
 
-/// What is left open where these are observed.
+/// What is left open if these attributes are observed.
 fn open(known: &Relevance, attributes: &[u32]) -> f64 {
     known.open(&Event::of(attributes, attributes, &vec![0.0; attributes.len()]))
 }
 
-/// The same by right, of the attributes that there are.
+/// The true value, if there are only the attributes `all`.
 fn expected(attributes: &[u32], all: &[u32]) -> f64 {
     let square = |&attribute: &u32| match attribute {
         5 => 0.5,
@@ -95,7 +95,7 @@ fn what_matters_and_is_missing_is_left_open() {
     }
     assert_eq!(open(&known, &all), 0.0);
     assert_eq!(open(&known, &[]), 1.0);
-    // Nothing is known of others, and several values of an attribute are one.
+    // Unknown attributes have no effect, and several values of an attribute count once.
     assert_eq!(open(&known, &[1, 1, 9, u32::MAX - 1]), open(&known, &[1]));
     assert_eq!(open(&Relevance::default(), &[1]), 0.0);
 }

@@ -1,21 +1,21 @@
-//! Experts that hardly help are asked about one event in several, and rest in between.
+//! Experts that hardly help predict one event in several, and rest in between.
 //!
-//! One that rests is a specialist that sleeps [F]: what the others say together it is taken to have said as well, so
-//! that its weight among them stays as it is; in the blend it counts as 0. What an expert brings is measured where it is
-//! asked: by how much more the mixture would have lost without it, the weights of the others being what they are.
+//! A resting expert is a specialist that sleeps [F]: its prediction is taken to be that of the others together, so that
+//! its weight among them stays the same; in the blend it counts as 0. The gain of an expert is measured where it
+//! predicts: by how much more the mixture would have lost without it, with the weights of the others unchanged.
 //!
-//! - *Those that learn an event without having predicted it*, see [`Learner::learns_unasked`], go on learning all events.
-//!   Of these rest, after each [`SEGMENT`] events, those that brought less than [`WORTH`] of the mean loss of late.
-//!   Nobody of them rests for [`PROBATION`] events after errors have risen, see [`Rise`]. After an abrupt change, an
-//!   expert that follows it has little weight, and would have to gain it in the few events that it is asked about.
+//! - *Experts that learn an event without having predicted it*, see [`Learner::learns_unasked`], go on learning all
+//!   events. After each [`SEGMENT`] events, those of them rest whose recent gain is less than [`WORTH`] of the mean
+//!   loss. None of them rests for [`PROBATION`] events after errors have risen, see [`Rise`]. After an abrupt change,
+//!   an expert that adapts to it has little weight, and would have to gain it in the few events that it predicts.
 //!   (Sine, 50,000 events, seeds 102 to 106: in events 200 to 1,000 after the change 3.6 % errors, and 6.0 % without
 //!   this. Where 30 % is missing errors rise less: seeds 101 to 108, 18.3 %, and 19.8 % where losses had to be three
 //!   times the mean.)
-//! - *Those that have been of no use for long* lie dormant: of what they are not asked about they learn nothing either.
-//!   See [`Dormancy`].
+//! - *Experts that have been useless for long* lie dormant: they do not learn the events that they do not predict,
+//!   either. See [`Dormancy`].
 //!
-//! All periods are counts of events that are learned, so that blocks are as single events. How much is known is counted
-//! by their weights: events that share a label are one label.
+//! All periods are counted in learned events, so that blocks give the same results as single events. The amount of data
+//! is measured by the weights of events: events that share a label are one label.
 //!
 //! [F] Freund, Schapire, Singer, Warmuth: Using and combining predictors that specialize, STOC 1997.
 //!
@@ -28,32 +28,32 @@ use crate::learner::{Learner, Lesson};
 use crate::math::dot;
 use crate::rise::Rise;
 
-/// Who rests, but learns all events, is asked about one in so many.
+/// An expert that rests, but learns all events, predicts one in so many.
 const PERIOD: u64 = 8;
-/// Events from one decision to the next.
+/// Number of events between two decisions.
 pub const SEGMENT: u64 = 256;
-/// Means are over about so many events.
+/// Window of the means, in events.
 const WINDOW: f64 = 2000.0;
-/// Before so many events nobody rests, nor until so many after errors have risen.
+/// No expert rests before so many events, nor within so many after errors have risen.
 pub const PROBATION: f64 = 1024.0;
-/// No probability is smaller, so that rounding makes none 0.
+/// Minimum probability, so that none is rounded to 0.
 pub const UNLIKELY: f64 = 1e-12;
-/// An expert is asked about all events if it spares the mixture this part of its loss.
+/// An expert predicts all events if it reduces the mixture's loss by this fraction.
 const WORTH: f64 = 0.005;
 
-/// What an expert that may rest does.
+/// The activity of an expert that may rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// It predicts and learns all events.
     Awake,
-    /// It learns all events.
+    /// It learns all events, but predicts only some.
     Unasked,
-    /// It learns those that it is asked about.
+    /// It learns only the events that it predicts.
     Dormant,
 }
 
 impl Rest {
-    /// It is asked about one event in so many.
+    /// The expert predicts one event in so many.
     pub fn period(self) -> u64 {
         match self {
             Self::Awake => 1,
@@ -62,7 +62,7 @@ impl Rest {
         }
     }
 
-    /// Whether it is asked about the event after so many that were learned.
+    /// Whether the expert predicts the next event after so many were learned.
     pub fn is_asked(self, events: u64) -> bool {
         events.is_multiple_of(self.period())
     }
@@ -71,42 +71,42 @@ impl Rest {
 /// An expert that may rest, or several of one learner, which rest together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rester {
-    /// Their numbers.
+    /// The numbers of the experts.
     pub experts: Range<usize>,
     pub learns_unasked: bool,
-    /// What it has brought of late, in the mean, if it learns unasked.
+    /// Recent mean gain, if it learns unasked.
     pub gain: f64,
-    /// What it has brought for longer, and the mean of its square.
+    /// Mean gain over a longer time, and mean of its square.
     pub long_gain: f64,
     pub long_square: f64,
     pub rest: Rest,
 }
 
 impl Rester {
-    /// One of which nothing is known.
+    /// An expert without data.
     pub fn new(experts: Range<usize>, learns_unasked: bool) -> Self {
         Self { experts, learns_unasked, gain: 0.0, long_gain: 0.0, long_square: 0.0, rest: Rest::Awake }
     }
 }
 
-/// What experts that may rest have brought, and which of them rest.
+/// The gains of the experts that may rest, and which of them rest.
 #[derive(Clone, Debug, Default)]
 pub struct Resting {
-    /// By their numbers, ascending.
+    /// In ascending order of their numbers.
     pub experts: Vec<Rester>,
-    /// The weight of the events learned, each 1 at most.
+    /// Total weight of the events learned, each 1 at most.
     pub seen: f64,
-    /// The mean loss of the mixture.
+    /// Mean loss of the mixture.
     pub loss: f64,
-    /// Of its errors.
+    /// Detects a rise of its errors.
     pub rise: Rise,
-    /// None of those that learn unasked rests before so much was seen.
+    /// No expert that learns unasked rests before `seen` reaches this.
     pub calm_from: f64,
     pub dormancy: Dormancy,
 }
 
 impl Resting {
-    /// Nothing is known of the experts. The first learner never rests.
+    /// No data yet. The first learner never rests.
     pub fn new(learners: &[Box<dyn Learner>]) -> Self {
         let (mut experts, mut next) = (Vec::new(), 0);
         for learner in learners {
@@ -119,7 +119,7 @@ impl Resting {
         Self { experts, ..Self::default() }
     }
 
-    /// The same experts, of which nothing is known.
+    /// The same experts without data.
     #[must_use]
     pub fn restarted(&self) -> Self {
         let restarted =
@@ -127,19 +127,19 @@ impl Resting {
         Self { experts: restarted.collect(), ..Self::default() }
     }
 
-    /// What the learner of an expert does.
+    /// The activity of an expert's learner.
     pub fn rest_of(&self, expert: usize) -> Rest {
         let found = self.experts.iter().find(|each| each.experts.contains(&expert));
         found.map_or(Rest::Awake, |each| each.rest)
     }
 
-    /// How many experts lie dormant.
+    /// Number of dormant experts.
     pub fn dormant(&self) -> usize {
         let dormant = self.experts.iter().filter(|each| each.rest == Rest::Dormant);
         dormant.map(|each| each.experts.len()).sum()
     }
 
-    /// Take note that the mixture lost so much.
+    /// Record a loss of the mixture.
     pub fn observe_loss(&mut self, loss: f64, weight: f64) {
         // A probability may be rounded to more than 1.
         let loss = loss.max(0.0);
@@ -152,10 +152,10 @@ impl Resting {
         self.dormancy.observe_loss(loss, weight, self.seen);
     }
 
-    /// Take note that in the same event it would have lost so much more without the experts at `place`.
+    /// Record how much more would have been lost in the same event without the experts at `place`.
     pub fn observe_gain(&mut self, place: usize, gain: f64, weight: f64) {
         let own = &mut self.experts[place];
-        // Who rests is seen less often, and each time counts more.
+        // Resting experts are observed less often, and each observation has more weight.
         let period = own.rest.period();
         if own.learns_unasked {
             own.gain += rate(weight, self.seen, period, WINDOW) * (gain - own.gain);
@@ -165,7 +165,7 @@ impl Resting {
         own.long_square += rate * (gain * gain - own.long_square);
     }
 
-    /// Decide who rests, if it is time.
+    /// Decide which experts rest, if it is time.
     pub fn decide(&mut self, events: u64) {
         if events.is_multiple_of(SEGMENT) {
             self.dormancy.decide(&mut self.experts, events, self.seen);
@@ -173,7 +173,7 @@ impl Resting {
         }
     }
 
-    /// Decide who rests of those that learn all events.
+    /// Decide which of the experts that learn all events rest.
     pub fn decide_for_unasked(&mut self) {
         let least = WORTH * self.loss;
         let may = self.seen >= self.calm_from.max(PROBATION);
@@ -183,16 +183,16 @@ impl Resting {
     }
 }
 
-/// How many of the lessons that come next end with the one by which the number of events learned, `events` by now, is
-/// a multiple of `period`; all of them if none does.
+/// Number of the next lessons up to the one with which the number of events learned, `events` so far, becomes a
+/// multiple of `period`; all of them if there is none.
 pub fn lessons_up_to(period: u64, events: u64, lessons: &[Lesson]) -> usize {
     let left = period - events % period;
     let learned = lessons.iter().enumerate().filter(|(_, lesson)| lesson.is_learned());
     learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
 }
 
-/// What a mixture would say without some `experts`; `said` is what it says, `each` what each member says by its weight,
-/// and `blend` what the last of them would say without them.
+/// The prediction of a mixture without some `experts`; `said` is its prediction with them, `each` has the predictions
+/// of the members with these `weights`, and `blend` is the prediction of the last member without them.
 pub fn without(experts: Range<usize>, said: f64, weights: &[f64], each: &[f64], blend: f64) -> f64 {
     let last = each.len() - 1;
     let (own, weight) =
@@ -200,8 +200,8 @@ pub fn without(experts: Range<usize>, said: f64, weights: &[f64], each: &[f64], 
     (said - own + weights[last] * (blend - each[last])) / (1.0 - weight)
 }
 
-/// How much an event counts in a mean over the last `window`, of which one in `period` is known; `seen` with it is the
-/// weight of all events so far.
+/// The weight of an event in a mean over the last `window`, of which one in `period` is observed; `seen` is the weight
+/// of all events so far, including this one.
 pub fn rate(weight: f64, seen: f64, period: u64, window: f64) -> f64 {
     (weight.min(1.0) * period as f64 / window.min(seen)).min(1.0)
 }

@@ -1,4 +1,4 @@
-//! What goes into a model file of who rests, and what may come from one; and how such knowledge is merged.
+//! Saving, restoring and merging the state of experts that may rest.
 
 use super::dormancy::{Dormancy, LONG};
 use super::resting::{PROBATION, Rest, Rester, Resting};
@@ -6,18 +6,18 @@ use crate::adwin::state::ARRAYS as OF_ERRORS;
 use crate::rise::Rise;
 use crate::state::{Refused, State, ensure};
 
-/// Names in a state: as many arrays as `put` puts there.
+/// Number of arrays that `put` writes.
 pub const ARRAYS: usize = 8 + OF_ERRORS;
 const WHY: &str = "what is known of the experts that rest contradicts itself";
-/// What the arrays of the window of errors begin with.
+/// Prefix of the arrays of the window of errors.
 const ERRORS: &str = "errors_";
-/// Sums of weights are rounded.
+/// Tolerance for rounding in sums of weights.
 const ROUNDING: f64 = 1e-9;
-/// By their numbers.
+/// Indexed by their numbers in a state.
 const RESTS: [Rest; 3] = [Rest::Awake, Rest::Unasked, Rest::Dormant];
 
 impl Resting {
-    /// Put out all that is known.
+    /// Write everything into a state.
     pub(super) fn put(&self, state: &mut State) {
         let Dormancy { loss, earliest, errors, batch } = &self.dormancy;
         let experts = || self.experts.iter();
@@ -39,7 +39,7 @@ impl Resting {
         }
     }
 
-    /// Take over what is known of these experts after so many steps.
+    /// Restore the state of these experts after so many steps.
     ///
     /// # Errors
     ///
@@ -79,13 +79,13 @@ impl Resting {
         Ok(())
     }
 
-    /// Whether the same experts may rest, and how.
+    /// Whether the same experts may rest, in the same way.
     pub(super) fn are_of(&self, other: &Self) -> bool {
         self.restarted().experts == other.restarted().experts
     }
 
-    /// What is known after so many events of parts that go together, with their shares of what all have learned: the
-    /// mean of each number. An expert that lies dormant in all of them goes on to.
+    /// Merge parts, given with their shares of all events learned: each number is a mean. An expert that is dormant in
+    /// all parts stays so.
     pub(super) fn merged(parts: &[(&Self, f64)]) -> Self {
         let mean =
             |of: &dyn Fn(&Self) -> f64| parts.iter().map(|(part, share)| share * of(part)).sum::<f64>();

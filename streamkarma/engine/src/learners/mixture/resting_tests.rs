@@ -1,4 +1,4 @@
-//! Experts that hardly help: when they are asked, and what is made of their silence.
+//! Experts that hardly help: when they predict, and how their silence is handled.
 
 use super::aggregator::{Aggregator, Count, Said};
 use super::fixed_share::SHARE;
@@ -35,7 +35,7 @@ fn nobody_rests_while_errors_are_far_above_the_mean() {
         resting.rest_of(1) == Rest::Unasked
     };
     assert!(observe(0.1, 1, 4_000));
-    // Some thirty events after a change, and until it is what is usual.
+    // About thirty events after a change, and until the new loss is usual.
     assert!(!observe(1.0, 4_001, 4_032));
     assert!(!observe(1.0, 4_033, 4_500));
     assert!(observe(1.0, 4_501, 8_000));
@@ -87,7 +87,7 @@ fn who_says_nothing_keeps_its_weight_and_has_no_say() {
         let size = parameters.len() / 3;
         assert_eq!(parameters[size..2 * size], old[size..2 * size]);
         assert_ne!(parameters[..size], old[..size]);
-        // Whatever it would have said.
+        // Whatever its prediction would have been.
         let mut same = mixed.clone();
         model.step(Said::of(&said), f64::NAN, Count::of(0.0), &mut mixed);
         said[classes..2 * classes].iter_mut().skip(1).for_each(|score| *score = 1e9);

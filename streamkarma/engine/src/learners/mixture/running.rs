@@ -1,4 +1,4 @@
-//! Running the experts of a mixture over a block, and mixing what they say.
+//! Running the experts of a mixture over a block, and mixing their predictions.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,31 +12,30 @@ use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::scale::within;
 
-/// Blocks of fewer events are not worth a thread.
+/// Blocks with fewer events are not worth a thread.
 const WORTH_A_THREAD: usize = 32;
-/// Events that an expert predicts and learns before what it said of them is mixed: few enough that it stays near the
-/// processor, and enough that threads seldom have to agree who does what.
+/// Events that an expert predicts and learns before its predictions are mixed: few enough to stay in the processor's
+/// cache, and enough that threads seldom have to coordinate.
 pub const STAGE: usize = 128;
 
-/// How many experts of a mixture that is made from now on may run at the same time.
+/// Number of experts that may run at the same time in a mixture created from now on.
 static THREADS: AtomicUsize = AtomicUsize::new(1);
 
-/// Let experts of mixtures that are made from now on run on so many threads; what comes out does not depend
-/// on it.
+/// Let the experts of mixtures created from now on run on so many threads; results do not depend on it.
 pub fn use_threads(threads: usize) {
     THREADS.store(threads.max(1), Ordering::Relaxed);
 }
 
-/// How many experts of a mixture that is made now may run at the same time.
+/// Number of experts that may run at the same time in a mixture created now.
 pub fn threads() -> usize {
     THREADS.load(Ordering::Relaxed)
 }
 
-/// Some events in a row.
+/// Consecutive events.
 pub struct Stage<'a> {
     pub block: Block<'a>,
     pub lessons: &'a [Lesson<'a>],
-    /// The lessons for those that cannot have far targets.
+    /// The lessons for learners that cannot handle far targets.
     near: &'a [Lesson<'a>],
 }
 
@@ -56,7 +55,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// A learner, its place among all of them, and the number of its first model among all models.
+/// A learner, its index among all learners, and the number of its first model among all models.
 pub struct Expert<'m> {
     pub place: usize,
     pub first: usize,
@@ -64,7 +63,7 @@ pub struct Expert<'m> {
 }
 
 impl Expert<'_> {
-    /// Predict, then learn, a stage; `losses` has room for what nobody reads.
+    /// Predict and then learn a stage; `losses` is a scratch buffer.
     pub fn run(&mut self, stage: &Stage, scores: &mut [f64], losses: &mut [f64]) {
         let lessons = stage.lessons_for(&**self.learner);
         self.learner.run(&stage.block, lessons, scores, &mut losses[..stage.len()]);
@@ -72,7 +71,7 @@ impl Expert<'_> {
 }
 
 impl Mixture {
-    /// Predict, then learn, the events of a block.
+    /// Predict and then learn the events of a block.
     pub(super) fn run_block(
         &mut self,
         block: &Block,
@@ -83,7 +82,7 @@ impl Mixture {
         let near = near(lessons, self.farthest);
         let whole = Stage { block: *block, lessons, near: &near };
         let (mut begin, classes) = (0, self.classes());
-        // Before what comes then, one more may fall asleep.
+        // Between these parts, another expert may become dormant.
         while begin < block.len() {
             let events = lessons_up_to(NAP, self.aggregator.steps(), &lessons[begin..]);
             let scores = &mut scores[begin * classes..][..events * classes];
@@ -92,7 +91,7 @@ impl Mixture {
         }
     }
 
-    /// The same, of events in which nobody falls asleep.
+    /// The same for events in which no expert becomes dormant.
     fn run_part(&mut self, whole: &Stage, scores: &mut [f64], losses: &mut [f64]) {
         let (events, classes) = (whole.len(), self.classes());
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
@@ -120,7 +119,7 @@ impl Mixture {
     }
 }
 
-/// The experts that may rest before the next of them falls asleep, and the others.
+/// The experts that may rest before the next of them becomes dormant, and the others.
 fn experts<'m>(
     learners: &'m mut [Box<dyn Learner>],
     resting: &Resting,
@@ -135,12 +134,12 @@ fn experts<'m>(
         .partition(|expert| expert.learner.learns_unasked() || resting.rest_of(expert.first) == Rest::Dormant)
 }
 
-/// The scores of each learner, which stand one learner after another, so many of each of its models.
+/// The scores of each learner, which are stored one learner after another, with `each` scores for each model.
 pub fn by_learner<'s>(mut said: &'s mut [f64], models: &[usize], each: usize) -> Vec<&'s mut [f64]> {
     models.iter().map(|models| said.split_off_mut(..models * each).unwrap_or_default()).collect()
 }
 
-/// The lessons for those that cannot have targets farther from 0.
+/// The lessons for learners that cannot handle targets farther from 0.
 fn near<'a, 'b>(lessons: &'a [Lesson<'b>], farthest: f64) -> Cow<'a, [Lesson<'b>]> {
     if !lessons.iter().any(|lesson| lesson.label.abs() > farthest) {
         return Cow::Borrowed(lessons);
@@ -149,7 +148,7 @@ fn near<'a, 'b>(lessons: &'a [Lesson<'b>], farthest: f64) -> Cow<'a, [Lesson<'b>
     Cow::Owned(lessons.iter().map(cut).collect())
 }
 
-/// A target cut to ±`farthest`; NaN stays what it is.
+/// A target clipped to ±`farthest`; NaN stays NaN.
 pub fn within_or_none(target: f64, farthest: f64) -> f64 {
     if target.is_nan() { target } else { within(target, farthest) }
 }

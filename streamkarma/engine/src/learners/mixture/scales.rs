@@ -1,17 +1,18 @@
-//! How far predictions of a number are off: several scales, weighed by Bayes' rule.
+//! The scale of a regression's residuals: several candidates, weighted by Bayes' rule.
 //!
-//! What a member says of a target has a density around it, whose scale is not known. So there are K of them, s_k, each four
-//! times as fine as the one before, in units of the target's root mean square; all members have their weights u_k in common.
-//! With d the density at scale 1 and r_m the residual of member m, of weight w_m,
+//! A member's prediction has a density around it, whose scale is unknown. So there are K scales s_k, each four times as
+//! fine as the one before, in units of the target's root mean square; all members share their weights u_k. With d the
+//! density at scale 1 and r_m the residual of member m, of weight w_m,
 //!
 //! ```text
 //! p_m = Σ_k u_k d(r_m / s_k) / s_k,    u_k ← (1 - a) u_k p_k / Σ_j u_j p_j + a / K,    p_k = Σ_m w_m d(r_m / s_k) / s_k.
 //! ```
 //!
-//! A few events tell that residuals have become a hundred times smaller or larger. One scale that follows the residuals of the
-//! mixture takes some hundred events for that, in which members ten times as good as others are hardly told from them: on 116
-//! numbers of R's tables, some of them with little noise, the mean absolute error after the 48th event was 6 % higher, in the
-//! geometric mean, with such a scale, and without Newton's steps in units of the noise; see [`Scales::noise`].
+//! A few events suffice to detect that residuals have become a hundred times smaller or larger. A single scale that
+//! follows the residuals of the mixture takes about a hundred events for that, during which members ten times as good
+//! as others are hardly distinguished from them: on 116 numbers of R's tables, some of them with little noise, the mean
+//! absolute error after the 48th event was 6 % higher, in the geometric mean, with such a scale, and without Newton's
+//! steps in units of the noise; see [`Scales::noise`].
 
 use std::f64::consts::LN_2;
 
@@ -19,29 +20,29 @@ use super::calibration::{FARTHEST, clip};
 use super::state::are_shares;
 use crate::math::{exp, log, pow};
 
-/// How many scales there are: the narrowest is below any residual that matters.
+/// Number of scales: the narrowest is below any residual that matters.
 const SCALES: usize = 10;
 const WIDEST: f64 = 4.0;
-/// Each scale is so many times as fine as the one before, and the logarithm of that.
+/// Ratio of each scale to the next finer one, and its logarithm.
 const FINER: f64 = 4.0;
 const LOG_FINER: f64 = 2.0 * LN_2;
 const EACH: [f64; SCALES] = each();
-/// The share a of the weights that moves to all scales alike with every event.
+/// The share a of the weights that is spread evenly over all scales with every event.
 const SHARE: f64 = 0.01;
-/// Newton's steps take the noise to be so many times the square of the scale. Residuals of members are alike, and a blend that
-/// believed each of them would follow chance. From 2 to 30 it makes little difference, but with 30 errors after targets had
-/// become a hundred times as large were twice as high.
+/// Newton's steps assume the noise to be so many times the squared scale. Residuals of the members are similar, and a
+/// blend that trusted each of them would follow chance. From 2 to 30 it makes little difference, but with 30, errors
+/// after targets had become a hundred times as large were twice as high.
 const CAUTION: f64 = 10.0;
 
 /// The weights of the scales.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scales {
-    /// Above 0, their sum is 1; none where there is no number to predict.
+    /// Above 0, with sum 1; empty if there is no number to predict.
     pub weights: Vec<f64>,
 }
 
 impl Scales {
-    /// At first residuals are taken to be as large as the target.
+    /// At first, residuals are assumed to be as large as the target.
     pub fn new(regression: bool) -> Self {
         let mut weights = vec![SHARE / SCALES as f64; if regression { SCALES } else { 0 }];
         if let Some(weight) = weights.get_mut(place(1.0)) {
@@ -56,16 +57,16 @@ impl Scales {
         WIDEST * exp(-LOG_FINER * finer)
     }
 
-    /// The variance of the target that Newton's steps reckon with, at most its mean square.
+    /// The variance of the target that Newton's steps assume, at most its mean square.
     pub fn noise(&self) -> f64 {
         let scale = self.typical();
         (CAUTION * scale * scale).min(1.0)
     }
 
-    /// Write the density that each member had for the target, from their `residuals`, and learn.
+    /// Write the density of each member at the target, from the `residuals`, and update the weights.
     ///
-    /// `density` is that at scale 1, but for a constant factor. Members without a weight say nothing, and have none. An event
-    /// of weight w counts w times.
+    /// `density` is that at scale 1, up to a constant factor. Members without a weight make no prediction, and have no
+    /// density. An event of weight w counts w times.
     pub fn judge(
         &mut self,
         density: impl Fn(f64) -> f64,
@@ -92,7 +93,7 @@ impl Scales {
 
     fn learn(&mut self, mut densities: [f64; SCALES], weight: f64) {
         if weight != 1.0 {
-            // Against the highest, so that a great weight leaves one of them at 1.
+            // Relative to the highest, so that one of them stays 1 for a large weight.
             let highest = densities.iter().fold(0.0, |highest: f64, &each| highest.max(each));
             densities.iter_mut().for_each(|each| *each = pow(*each / highest, weight));
         }
@@ -100,19 +101,19 @@ impl Scales {
         self.share(SHARE * weight.min(1.0));
     }
 
-    /// Have the sum be 1, and a share of it be spread evenly.
+    /// Normalise the sum to 1, and spread a share of it evenly.
     fn share(&mut self, share: f64) {
         let total: f64 = self.weights.iter().sum();
         let even = share / SCALES as f64;
         self.weights.iter_mut().for_each(|weight| *weight = (1.0 - share) * *weight / total + even);
     }
 
-    /// Whether the weights are such as a run could have left.
+    /// Whether a run could have produced these weights.
     pub fn is_sound(&self) -> bool {
         self.weights.is_empty() || are_shares(&self.weights) && self.weights.iter().all(|&each| each > 0.0)
     }
 
-    /// Go over to another unit, in which residuals are `rate` times what they were.
+    /// Translate to another unit, in which residuals are `rate` times what they were.
     pub fn carry(&mut self, rate: f64) {
         let mut weights = vec![0.0; self.weights.len()];
         for (scale, weight) in EACH.iter().zip(&self.weights) {
@@ -123,7 +124,7 @@ impl Scales {
     }
 }
 
-/// The scales, from the widest on.
+/// The scales, from the widest to the narrowest.
 const fn each() -> [f64; SCALES] {
     let (mut each, mut k) = ([WIDEST; SCALES], 1);
     while k < SCALES {
@@ -133,7 +134,7 @@ const fn each() -> [f64; SCALES] {
     each
 }
 
-/// Which scale is nearest.
+/// Index of the nearest scale.
 fn place(scale: f64) -> usize {
     let finer = log(WIDEST / scale) / LOG_FINER;
     (finer.max(0.0).round() as usize).min(SCALES - 1)

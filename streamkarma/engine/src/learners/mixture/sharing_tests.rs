@@ -1,4 +1,4 @@
-//! Experts that share the features of an event are as they would be alone.
+//! Experts that share the features of an event give the same results as alone.
 
 use super::relevance::Relevance;
 use super::{Aggregator, Count, Mixture, Said};
@@ -14,7 +14,7 @@ use crate::state::State;
 const EVENTS: usize = 300;
 const ATTRIBUTES: u32 = 9;
 
-/// Events of the constant and some of nine attributes, more of them as time goes by, and their labels.
+/// Events with the constant and some of nine attributes, more of them as time goes by, and their labels.
 struct Stream {
     starts: Vec<usize>,
     attributes: Vec<u32>,
@@ -65,7 +65,7 @@ impl Stream {
     }
 }
 
-/// Two that share, beside one that has nobody to share with.
+/// Three that share, after one whose completion has another setting.
 fn subspaces(max_rank_dim: usize, regression: bool) -> Vec<Box<dyn Learner>> {
     let (indicators, shrink, forget, moving, rank) = (false, 5.0, 40.0, 0.0, 3);
     let plain = Settings { regression, r: 3.0, indicators, shrink, forget, moving, max_rank_dim, rank };
@@ -78,7 +78,7 @@ fn subspaces(max_rank_dim: usize, regression: bool) -> Vec<Box<dyn Learner>> {
     each.into_iter().map(|settings| Box::new(Subspace::new(settings)) as Box<dyn Learner>).collect()
 }
 
-/// Three that share, before one that has another order; with 8 bits, there is not room for all features.
+/// Three that share, before one of another order; with 8 bits, the table is too small for all features.
 fn explicits(table_bits: u32, regression: bool) -> Vec<Box<dyn Learner>> {
     let losses = if regression { [Loss::Squared; 3] } else { [Loss::Hinge, Loss::Logistic, Loss::Logistic] };
     let updates = [Update::Arow, Update::Adagrad, Update::Sgd].into_iter().zip(losses);
@@ -98,7 +98,7 @@ fn explicits(table_bits: u32, regression: bool) -> Vec<Box<dyn Learner>> {
     orders.map(|each| Box::new(learner(each)) as Box<dyn Learner>).collect()
 }
 
-/// Their mixture, of so many learners in fact.
+/// Their mixture, which is checked to have so many learners.
 fn mixture(experts: Vec<Box<dyn Learner>>, classes: usize, regression: bool, learners: usize) -> Mixture {
     let named = experts.into_iter().enumerate().map(|(number, each)| (number.to_string(), each)).collect();
     let mut mixture = Mixture::new(named, 0, regression, 0.0).unwrap().without_recent();
@@ -109,7 +109,7 @@ fn mixture(experts: Vec<Box<dyn Learner>>, classes: usize, regression: bool, lea
     mixture
 }
 
-/// What the mixing makes of experts that learn alone.
+/// The mixed predictions of experts that learn separately.
 fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, regression: bool) -> Vec<f64> {
     let mut mixing = Aggregator::new(experts.len(), regression, 0.0);
     let columns = if classes > 2 { classes } else { 1 };
@@ -138,7 +138,7 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
     mixed
 }
 
-/// Predict each event and then learn it, by itself; the model is saved and read back at times.
+/// Predict and then learn each event separately; the model is saved and restored at times.
 fn one_by_one(make: impl Fn() -> Mixture, stream: &Stream) -> (Vec<f64>, State) {
     let mut mixture = make();
     let columns = mixture.classes();
@@ -167,7 +167,7 @@ fn check(experts: impl Fn(bool) -> Vec<Box<dyn Learner>>, learners: usize) {
         whole.set_threads(2);
         whole.run(&stream.block(0, EVENTS), &stream.lessons(), &mut scores, &mut vec![0.0; EVENTS]);
         assert!(scores == alone);
-        // Not by assert_eq, which would print all of it.
+        // Not `assert_eq`, which would print everything.
         assert!(one_by_one(make, &stream) == (alone, whole.state()));
         let broken: Vec<String> = whole.state().0.keys().filter(|key| key.contains(".1.")).cloned().collect();
         for key in broken {

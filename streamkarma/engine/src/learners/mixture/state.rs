@@ -1,4 +1,4 @@
-//! What a mixture has learned, as arrays: put out, and checked when it comes back.
+//! The arrays of what a mixture has learned: writing them, and checking them when they are restored.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
@@ -12,19 +12,19 @@ use super::relevance::Relevance;
 use super::resting_state;
 use crate::state::{Refused, State, ensure};
 
-/// Why a state is refused.
+/// Why a state is rejected.
 const CONTRADICTION: &str = "the mixing contradicts itself";
-/// Names in a state: as many arrays as `state` puts out.
+/// Number of arrays that `state` writes.
 const ARRAYS: usize = 14 + resting_state::ARRAYS;
-/// Most steps that a state may tell of: up to here they are whole numbers as f64, too.
+/// Maximum number of steps in a state: up to here they are whole numbers as f64, too.
 const MOST_STEPS: i64 = 1 << 53;
-/// No variance is larger than this many times what it began with: as it was, but for rounding.
+/// Maximum ratio of a variance to its initial value, which it exceeds by rounding only.
 const MOST_VARIANCE: f64 = 1.0 + 1e-6;
-/// Rounds in which the eigenvalues of a covariance have to be found.
+/// Maximum number of iterations to find the eigenvalues of a covariance.
 const ROUNDS: usize = 10_000;
 
 impl Mixture {
-    /// Takes over a state, as far as it is one.
+    /// Restores a state, as far as it is valid.
     pub(super) fn take(
         &mut self,
         state: &State,
@@ -79,14 +79,14 @@ impl Aggregator {
         state
     }
 
-    /// Take over a state.
+    /// Restore a state.
     ///
     /// # Errors
     ///
-    /// If the arrays contradict each other or this aggregator, which is then as it was.
+    /// If the arrays contradict each other or this aggregator, which then stays unchanged.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
         let columns = match state.f64s("offsets").map_err(|_| CONTRADICTION)? {
-            // No room is made for more than is there.
+            // No memory is allocated for more values than there are.
             (values, &[experts, columns])
                 if experts == self.experts && experts.checked_mul(columns) == Some(values.len()) =>
             {
@@ -105,7 +105,7 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Copies arrays of the kinds and shapes that there are.
+    /// Copies arrays of the expected kinds and shapes.
     fn take(&mut self, state: &State) -> Option<()> {
         let shapes = self.state();
         let (steps, shape) = state.i64s("steps").ok()?;
@@ -133,7 +133,7 @@ impl Aggregator {
         )
     }
 
-    /// Whether the numbers are such as a run could have left.
+    /// Whether a run could have produced these numbers.
     fn is_sound(&self) -> bool {
         let (known, size) = (&self.calibration, self.size());
         let covariance = &self.completeness.covariance;
@@ -141,7 +141,7 @@ impl Aggregator {
         known.squares.iter().all(|&each| each >= SMALLEST)
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * OFFSET_PRIOR_VARIANCE).contains(each))
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
-            // Where one of them says nothing, the others share its part.
+            // If one of them makes no prediction, the others share its weight.
             && self.shares.weights.iter().all(|&each| each > 0.0)
             && self.scales.is_sound()
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, variances))
@@ -151,7 +151,7 @@ impl Aggregator {
     }
 }
 
-/// Copies arrays of numbers by name, if they are finite and of these shapes.
+/// Copies arrays of numbers by name, if they are finite and have these shapes.
 pub fn copy_arrays<'a>(
     state: &State,
     shapes: &State,
@@ -172,8 +172,7 @@ pub fn are_shares(shares: &[f64]) -> bool {
     shares.iter().all(|&each| each >= 0.0) && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6
 }
 
-/// Whether a matrix is symmetric to the last bit, has no eigenvalue below 0, and no variance above that which
-/// it began with.
+/// Whether a matrix is symmetric bit for bit, has no eigenvalue below 0, and no variance above its initial value.
 pub fn is_covariance(entries: &[f64], prior_variances: &[f64]) -> bool {
     let size = prior_variances.len();
     let matrix = DMatrix::from_row_slice(size, size, entries);

@@ -1,12 +1,12 @@
-//! What there is to tell of a mixture.
+//! The summary of a mixture.
 
 use super::Mixture;
 use super::recent::Recent;
 use crate::learner::{Fact, Learner, bytes_in};
 
 impl Mixture {
-    /// The mean weight of every expert and of the blend over the last 1,000 events, that of what the last labels say, how
-    /// many experts lie dormant, the memory of all, and what support vectors hold.
+    /// The mean weights of all experts and of the blend over the last 1,000 events, the mean weight of the adjustment
+    /// by the last labels, the number of dormant experts, the total memory, and the facts about support vectors.
     pub(super) fn facts(&self) -> Vec<(&'static str, Fact)> {
         let all: Vec<_> = self.learners.iter().map(|learner| learner.summary()).collect();
         let of_recent = self.recent.as_ref().map_or(0, Recent::bytes);

@@ -1,4 +1,4 @@
-//! A mixture of experts that say what the values of an event tell them to.
+//! A mixture of experts that repeat values of an event.
 
 use super::aggregator::{Aggregator, Count, Said};
 use super::completeness::{Completeness, Observed};
@@ -11,7 +11,7 @@ use crate::math::log1p;
 use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
-/// Arrays of a state that any finite numbers may be in.
+/// Arrays of a state that may contain any finite numbers.
 const HARMLESS: [&str; 19] = [
     "errors_scatter",
     "recent.parameters",
@@ -34,7 +34,7 @@ const HARMLESS: [&str; 19] = [
     "relevance.total",
 ];
 
-/// Says the values of an event from `at` on, once for each class, and counts events.
+/// Predicts the values of an event from `at` on, one for each class, and counts events.
 #[derive(Clone)]
 struct Parrot {
     at: usize,
@@ -93,7 +93,7 @@ pub(super) enum Kind {
 
 pub(super) const KINDS: [Kind; 3] = [Kind::Two, Kind::Several, Kind::Numbers];
 
-/// Every seventh event is asked about, and the third after it has its label.
+/// Every seventh event is predicted first, and the third after it has its label.
 fn ticket_of(t: usize) -> u64 {
     match t % 7 {
         0 => t as u64 + 1,
@@ -102,8 +102,7 @@ fn ticket_of(t: usize) -> u64 {
     }
 }
 
-/// Labels, and events of 9 to 11 values: scores of three experts that know something of them, the last the most,
-/// and some that nobody looks at.
+/// Labels, and events of 9 to 11 values: scores of three experts of increasing quality, and some that are not used.
 pub(super) struct Stream {
     pub labels: Vec<f64>,
     values: Vec<f64>,
@@ -150,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// What the three experts and one model from elsewhere say of event `t`.
+    /// The predictions of the three experts and of one external model for event `t`.
     pub fn said(&self, t: usize, classes: usize) -> Vec<f64> {
         let values = &self.values[self.starts[t]..];
         [0, 3, 6, 0].iter().flat_map(|&at| &values[at..at + classes]).copied().collect()
@@ -312,7 +311,7 @@ fn nothing_overflows_whatever_the_scores() {
     }
 }
 
-/// How uncertain an expert's calibration is after labels that each came in so many parts.
+/// The uncertainty of an expert's calibration after labels that each came in so many parts.
 fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
     let parrot: Box<dyn Learner> = Box::new(Parrot { at: 0, classes: 1, steps: 0 });
     let mut model = Mixture::new(vec![("parrot".to_owned(), parrot)], 0, regression, 400.0).unwrap();
@@ -334,8 +333,8 @@ fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
 fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
     for regression in [false, true] {
         let once = uncertainty(regression, 1, false);
-        // The warm-up of two classes goes by steps, and so is shorter. Of a number, all parts but the first are predicted
-        // well, which tells that there is less noise.
+        // The warm-up of two classes goes by steps, and so is shorter. For a number, all parts but the first are
+        // predicted well, which indicates that there is less noise.
         assert!((0.75..1.1).contains(&(uncertainty(regression, 20, true) / once)));
         assert!(uncertainty(regression, 20, false) > 2.0 * once);
     }
@@ -345,7 +344,7 @@ fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
 fn more_classes_and_a_new_beginning() {
     let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
     run(&mut model, &stream, 0, EVENTS);
-    // Several classes do not look at how much is observed.
+    // For several classes, the number of observed values is not used.
     model.aggregator.completeness = Completeness::new();
     let odds = f64::from_bits(run(&mut model, &stream, 7, 8)[0]);
     let said: Vec<f64> =

@@ -1,17 +1,17 @@
-//! Experts of a mixture on several threads, and the mixing of what they say beside them.
+//! Running the experts of a mixture on several threads, and mixing their predictions alongside.
 //!
-//! Each expert goes over the stages of a block in turn, and a stage is mixed once all experts have done it. So there is
-//! an order in which all is done, whoever does it, and what comes out does not depend on the threads. Nobody waits for
-//! the others at the end of a stage: who is done with one task takes the next that can be begun.
+//! Each expert goes through the stages of a block in order, and a stage is mixed once all experts have finished it. So
+//! the order of computation is fixed, whichever thread executes it, and results do not depend on the threads. No thread
+//! waits for the others at the end of a stage: one that has finished a task takes the next one that can start.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::mixing::Mixing;
 use super::running::{Expert, STAGE, Stage};
 
-/// Let experts predict and learn a block, and mix what they say, on so many threads.
+/// Let experts predict and learn a block, and mix their predictions, on so many threads.
 ///
-/// `said` has room for the scores of each learner, `scores` and `losses` for those of the mixture.
+/// `said` is the buffer for the scores of each learner, `scores` and `losses` are those of the mixture.
 pub fn run_together(
     threads: usize,
     block: &Stage,
@@ -54,42 +54,42 @@ pub fn run_together(
     });
 }
 
-/// The scores of a learner in so many events, stage by stage.
+/// The scores of a learner for so many events, stage by stage.
 fn in_stages(said: &mut [f64], events: usize) -> Vec<Mutex<&mut [f64]>> {
     let width = said.len() / events;
     said.chunks_mut(STAGE * width).map(Mutex::new).collect()
 }
 
-/// What is locked. If another thread has panicked, so will this program, once all threads have ended.
+/// Lock a mutex. If another thread has panicked, so will this program, once all threads have ended.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which tasks have been done, and which can be begun.
+/// Which tasks are finished, and which can start.
 struct Tasks {
     progress: Mutex<Progress>,
-    /// Some task has ended.
+    /// Notified when a task has ended.
     ended: Condvar,
     stages: usize,
 }
 
 struct Progress {
-    /// How many threads wait for a task to end.
+    /// Number of threads that wait for a task to end.
     waiting: usize,
-    /// Of each expert: its next stage, and whether somebody is at it.
+    /// For each expert: its next stage, and whether a thread is running it.
     experts: Vec<(usize, bool)>,
-    /// The same of the mixing.
+    /// The same for the mixing.
     mixing: (usize, bool),
 }
 
-/// Whom a task is for.
+/// What a task runs.
 #[derive(Clone, Copy)]
 enum What {
     Expert(usize),
     Mixing,
 }
 
-/// A task in hand; it has ended when this is dropped, even by a panic, so that nobody waits for it for good.
+/// A running task. It ends when this is dropped, even by a panic, so that no thread waits for it forever.
 struct Task<'t> {
     tasks: &'t Tasks,
     what: What,
@@ -102,7 +102,7 @@ impl Tasks {
         Self { progress: Mutex::new(progress), ended: Condvar::new(), stages }
     }
 
-    /// The next task, waited for if need be; None if there is none to begin any more.
+    /// The next task, waiting for one if necessary; None if no task is left to start.
     fn take(&self) -> Option<Task<'_>> {
         let mut progress = locked(&self.progress);
         loop {
@@ -120,10 +120,10 @@ impl Tasks {
 }
 
 impl Progress {
-    /// Begin the mixing of a stage if all experts have done it, else the earliest stage of an expert nobody is at.
+    /// Start mixing a stage if all experts have finished it, otherwise the earliest stage of an idle expert.
     ///
-    /// Of several experts the last one is taken: in `auto` those come last that take the longest, and who is left with
-    /// one of them alone would be waited for.
+    /// Of several experts the last one is taken: in `auto` the slowest come last, and the other threads would have to
+    /// wait for a thread that is left with one of these.
     fn begin(&mut self, stages: usize) -> Option<(What, usize)> {
         let Self { experts, mixing: (mixed, is_mixing), .. } = self;
         if !*is_mixing && *mixed < stages && experts.iter().all(|(done, _)| done > mixed) {
@@ -156,7 +156,7 @@ impl Drop for Task<'_> {
 mod tests {
     use super::*;
 
-    /// What is begun, one after another; -1 for the mixing.
+    /// The tasks in the order in which they start; -1 for the mixing.
     fn order(tasks: &Tasks) -> Vec<(i64, usize)> {
         let number = |task: Task| match task.what {
             What::Expert(number) => (number as i64, task.stage),

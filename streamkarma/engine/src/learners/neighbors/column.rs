@@ -1,28 +1,28 @@
-//! What the events of the window have of an attribute.
+//! The values of one attribute for the events of the window.
 
 use crate::change::Change;
 
-/// Events come in multiples of this: loops over a tile of them are unrolled and vectorised.
+/// Events are stored in multiples of this: loops over a tile of them are unrolled and vectorised.
 pub const LANES: usize = 64;
-/// In place of what is missing: more than any value and any category.
+/// Marks a missing value; larger than any value and any category.
 pub const ABSENT: f32 = f32::MAX;
-/// Categories from here on, none of which was ever learned, cannot be told apart.
+/// Categories from this coordinate on, none of which was ever learned, cannot be told apart.
 const CATEGORIES: u32 = 1 << 24;
 /// Values beyond this are cut, so that squares stay finite.
 pub const LARGEST: f64 = 1e15;
-/// No weight of an attribute, of which the mean is 1, is below this.
+/// Minimum weight of an attribute; the mean of the weights is 1.
 pub const LEAST_WEIGHT: f32 = 1e-3;
 
-/// The squared distance of two numbers is cut here, at three deviations.
+/// Squared distances between numbers are cut here, at three standard deviations.
 const FAR: f32 = 9.0;
-/// That of two different categories: what 0 and 1 on two coordinates come to.
+/// The squared distance between different categories: that of 0 and 1 on two coordinates.
 const DIFFERENT: f32 = 2.0;
-/// What is missing counts for half of what is to be expected, and the same of a category. On developers'
-/// streams of which 30 % were removed the errors were 2 % lower than with the whole, as an event is one of
-/// the nearest for what else it has.
+/// A missing value contributes half of the expected distance, for categories as well. On developers' streams from which
+/// 30 % of values were removed, errors were 2 % lower than with all of it, as an event is then among the nearest for
+/// its other values.
 const MISSING: f32 = 0.5;
 
-/// The numbers of as many events, where a processor loads them fastest.
+/// The numbers of [`LANES`] events, aligned for the fastest loads.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Tile(pub [f32; LANES]);
@@ -30,49 +30,49 @@ pub struct Tile(pub [f32; LANES]);
 /// What the values of an attribute are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Categories: the coordinates are kept. So it is as long as all values are 1.
+    /// Categories: their coordinates are stored. A column is of this kind as long as all values are 1.
     Category,
-    /// Numbers, those at one coordinate; what else the attribute has, such as marks, is not looked at.
+    /// Numbers at this coordinate; other values of the attribute, such as marks, are ignored.
     Number(u32),
 }
 
-/// What the events of the window have of an attribute.
+/// The values of one attribute for the events of the window.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Whose it is.
+    /// The attribute.
     pub attribute: u32,
-    /// What it holds.
+    /// The kind of its values.
     pub kind: Kind,
-    /// How much it counts in a distance.
+    /// Its weight in a distance.
     pub weight: f32,
-    /// How many events have it.
+    /// The number of events with a value.
     pub observed: usize,
-    /// Slot by slot, or ABSENT.
+    /// The value of each slot, or ABSENT.
     pub values: Vec<Tile>,
 }
 
-/// What an event has in a column.
+/// The value of an event in a column, prepared for distances.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// Its place.
+    /// The position of the column.
     pub column: usize,
-    /// What the event has there.
+    /// The value of the event.
     pub value: f32,
-    /// Where the squared difference from another value is cut.
+    /// Maximum of the squared difference from another value.
     pub cut: f32,
-    /// What it is then multiplied by.
+    /// The factor by which it is then multiplied.
     pub unit: f32,
-    /// What counts in place of that where the other is missing.
+    /// The contribution to the distance if the other event lacks a value.
     pub missing: f32,
 }
 
 impl Column {
-    /// One in which no event has anything.
+    /// A column without any values.
     pub fn new(attribute: u32, kind: Kind, tiles: usize) -> Self {
         Self { attribute, kind, weight: 1.0, observed: 0, values: vec![Tile([ABSENT; LANES]); tiles] }
     }
 
-    /// What an event has here (there is one zero), of an item of the attribute; None if that does not fit the kind.
+    /// The value of an item of the attribute in this column (without negative zero); None if it does not fit the kind.
     pub fn read(&self, coordinate: u32, value: f64) -> Option<f32> {
         match self.kind {
             Kind::Category => (value == 1.0).then(|| code(coordinate)),
@@ -80,17 +80,17 @@ impl Column {
         }
     }
 
-    /// What an event has, or ABSENT.
+    /// The value of an event, or ABSENT.
     pub fn get(&self, slot: usize) -> f32 {
         self.values[slot / LANES].0[slot % LANES]
     }
 
-    /// What the events of a tile have.
+    /// The values of the events of a tile.
     pub fn tile(&self, tile: usize) -> &Tile {
         &self.values[tile]
     }
 
-    /// Let an event have a value, or ABSENT.
+    /// Set the value of an event, possibly to ABSENT.
     pub fn set(&mut self, slot: usize, value: f32) {
         let own = &mut self.values[slot / LANES].0[slot % LANES];
         self.observed += usize::from(value != ABSENT);
@@ -98,7 +98,7 @@ impl Column {
         *own = value;
     }
 
-    /// Put other values in the place of those that are there.
+    /// Map all values that are present.
     pub fn replace(&mut self, by: impl Fn(f32) -> f32) {
         for own in self.values.iter_mut().flat_map(|tile| &mut tile.0).filter(|own| **own != ABSENT) {
             *own = by(*own);
@@ -106,7 +106,7 @@ impl Column {
         }
     }
 
-    /// What an event has, or ABSENT, as a column of some kind would have it.
+    /// The value of an event, or ABSENT, as a column of the given kind would store it.
     pub fn get_as(&self, kind: Kind, slot: usize) -> f32 {
         match (self.kind, kind) {
             (own, wanted) if own == wanted => self.get(slot),
@@ -115,13 +115,13 @@ impl Column {
         }
     }
 
-    /// Go over to other names and units; whether it has a name.
+    /// Translate to other names and units; returns whether the column still has a name.
     pub fn carry(&mut self, change: &Change) -> bool {
         let Some(attribute) = change.attribute(self.attribute) else { return false };
         self.attribute = attribute;
         match self.kind {
             Kind::Category => {
-                // Those that cannot be told apart have no coordinate.
+                // Categories that cannot be told apart have no coordinate.
                 let moved =
                     |own: f32| if own < 0.0 { Some(own) } else { change.coordinate(own as u32).map(code) };
                 self.replace(|own| moved(own).unwrap_or(ABSENT));
@@ -139,14 +139,14 @@ impl Column {
         }
     }
 
-    /// A value other than 1 has come: these are numbers.
+    /// Change the kind to numbers, since a value other than 1 has occurred.
     pub fn become_number(&mut self, coordinate: u32) {
         self.kind = Kind::Number(coordinate);
         let own = code(coordinate);
         self.replace(|code| if code == own { 1.0 } else { ABSENT });
     }
 
-    /// Whether it can be of no more use once some coordinates are given up, and these are forgotten.
+    /// Forget some coordinates that were evicted; returns whether the column is of no more use.
     pub fn forgets(&mut self, coordinates: &[u32]) -> bool {
         match self.kind {
             Kind::Number(own) => coordinates.binary_search(&own).is_ok(),
@@ -158,7 +158,7 @@ impl Column {
         }
     }
 
-    /// What an event that is predicted has here.
+    /// The item of an event to be predicted that has this value.
     pub fn item(&self, column: usize, value: f32) -> Item {
         let (cut, unit, expected) = match self.kind {
             Kind::Category => (1.0, DIFFERENT, DIFFERENT),
@@ -169,7 +169,7 @@ impl Column {
     }
 }
 
-/// A category as a number; different ones differ by 1 or more.
+/// A category as a number; different categories differ by 1 or more.
 fn code(coordinate: u32) -> f32 {
     if coordinate < CATEGORIES { coordinate as f32 } else { -1.0 }
 }

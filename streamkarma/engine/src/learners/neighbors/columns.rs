@@ -1,29 +1,29 @@
-//! What the events of the window have, one column for each attribute.
+//! The values of the window's events, one column per attribute.
 
 use super::column::{ABSENT, Column, Item, Kind, LANES, Tile};
 use crate::block::Event;
 use crate::change::Change;
 
-/// Most attributes at a time.
+/// Maximum number of attributes at a time.
 pub const MOST: usize = 64;
 
-/// The columns, each at a place that remains its own.
+/// The columns, each with a fixed position.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// Some are free.
+    /// Some positions are free.
     pub places: Vec<Option<Column>>,
-    /// Where each attribute is, ascending.
+    /// The position of each attribute, ascending by attribute.
     index: Vec<(u32, usize)>,
     tiles: usize,
 }
 
 impl Columns {
-    /// None yet, with room for so many events.
+    /// No columns yet, with capacity for this many events.
     pub fn new(events: usize) -> Self {
         Self { places: Vec::new(), index: Vec::new(), tiles: events.div_ceil(LANES) }
     }
 
-    /// Have room for an event in a slot.
+    /// Ensure capacity for a slot.
     fn make_room(&mut self, slot: usize) {
         if slot >= self.tiles * LANES {
             self.tiles += 1;
@@ -31,12 +31,12 @@ impl Columns {
         }
     }
 
-    /// How many there are.
+    /// The number of columns.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// The columns that there are.
+    /// The columns in use.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Column> {
         self.places.iter_mut().flatten()
     }
@@ -45,17 +45,17 @@ impl Columns {
         self.index.binary_search_by_key(&attribute, |(attribute, _)| *attribute)
     }
 
-    /// That of an attribute.
+    /// The column of an attribute.
     pub fn of(&self, attribute: u32) -> Option<&Column> {
         self.places[self.index[self.find(attribute).ok()?].1].as_ref()
     }
 
-    /// The attributes that have one, ascending.
+    /// The attributes that have a column, ascending.
     pub fn attributes(&self) -> impl Iterator<Item = u32> {
         self.index.iter().map(|&(attribute, _)| attribute)
     }
 
-    /// Let all go over to other names and units, at the same places.
+    /// Translate all columns to other names and units; their positions do not change.
     pub fn carry(&mut self, change: &Change) {
         self.index.clear();
         for place in 0..self.places.len() {
@@ -67,14 +67,14 @@ impl Columns {
         }
     }
 
-    /// List what an event has that is known, in the order of the columns.
+    /// List those items of an event that have a column, in the order of the columns.
     pub fn read(&self, event: &Event, items: &mut Vec<Item>) {
         items.clear();
         for (at, &attribute) in event.attributes.iter().enumerate() {
             let Ok(found) = self.find(attribute) else { continue };
             let place = self.index[found].1;
             let Some(column) = &self.places[place] else { continue };
-            // Of several categories at once only the first counts.
+            // If there are several categories at once, only the first is used.
             if items.last().is_some_and(|last| last.column == place) {
                 continue;
             }
@@ -84,7 +84,7 @@ impl Columns {
         items.sort_unstable_by_key(|item| item.column);
     }
 
-    /// Put an event into a slot, in place of what was there; an attribute for which there is no room is left out.
+    /// Put an event into a slot, replacing what was there; attributes without capacity are left out.
     pub fn put(&mut self, event: &Event, slot: usize) {
         self.make_room(slot);
         self.iter_mut().for_each(|column| column.set(slot, ABSENT));
@@ -106,7 +106,7 @@ impl Columns {
         }
     }
 
-    /// The place of an attribute, a new one if it has none and there is room.
+    /// The position of an attribute; a new one if it has none and there is capacity.
     fn place_of(
         &mut self,
         attribute: u32,
@@ -127,7 +127,7 @@ impl Columns {
         }
     }
 
-    /// A place without a column, or with one that no event of the window has.
+    /// A position without a column, or with one for which no event of the window has a value.
     fn free_place(&mut self) -> Option<usize> {
         let is_free = |place: &Option<Column>| place.as_ref().is_none_or(|column| column.observed == 0);
         let found = self.places.iter().position(Option::is_none);
@@ -138,7 +138,7 @@ impl Columns {
         found.or_else(|| self.places.iter().position(is_free))
     }
 
-    /// Put a column at a place.
+    /// Put a column at a position.
     pub fn take(&mut self, place: usize, column: Column) {
         self.drop_at(place);
         if let Err(at) = self.find(column.attribute) {
@@ -152,7 +152,7 @@ impl Columns {
         Column { weight, ..Column::new(attribute, kind, self.tiles) }
     }
 
-    /// Go on with the events of some slots alone, in that order; the columns keep their places.
+    /// Keep only the events of the given slots, in that order; the columns keep their positions.
     pub fn retain(&mut self, slots: &[usize]) {
         self.tiles = slots.len().div_ceil(LANES);
         for place in 0..self.places.len() {

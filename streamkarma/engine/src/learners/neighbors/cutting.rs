@@ -1,12 +1,13 @@
-//! Events from before a change leave the window at once.
+//! Drops the events from before a change at once.
 //!
-//! Half of a full window is of the old world until as many new events have come as it holds. So the neighbours' own
-//! errors are watched, see [`crate::learners::errors`]: once these have become more than they were, what is older than
-//! the errors that it keeps is dropped, as in [B]. Errors that become fewer are no reason to drop anything.
+//! After a change, half of a full window is from the old distribution until as many new events have arrived as it
+//! holds. So the neighbours' own errors are monitored, see [`crate::learners::errors`]: once they increase, all events
+//! older than the errors that the detector keeps are dropped, as in [B]. Decreasing errors are no reason to drop
+//! anything.
 //!
-//! The error of an event is what was missing to a probability of 1 for its class, which tells sooner than right or
-//! wrong does; or how far its target was off, as a part of that and the standard deviation. Neighbours that rest in a
-//! mixture say nothing of most events; only those that they were asked about are judged and counted.
+//! The error of an event is 1 minus the probability of its class, which reveals a change sooner than right or wrong
+//! does; or the deviation of its target, as a fraction of the sum of that and the standard deviation. Neighbours that
+//! rest in a mixture do not predict most events; only events that they predicted are judged and counted.
 //!
 //! [B] Bifet, Pfahringer, Read, Holmes: Efficient Data Stream Classification via Probabilistic Adaptive Windows, SAC
 //! 2013 (k nearest neighbours with ADWIN).
@@ -14,11 +15,11 @@
 use super::Neighbors;
 use crate::learners::errors::ROUNDING;
 
-/// So many errors are taken in at a time: single ones would make an event take a tenth longer.
+/// Number of errors processed at a time: one at a time would make an event cost a tenth more.
 pub const BATCH: u32 = 8;
 
 impl Neighbors {
-    /// Between 0 and 1 how wrong it was what the neighbours said; None if they were not asked, or there are none.
+    /// The error of the neighbours' prediction, between 0 and 1; None if they made none, or if there are no neighbours.
     pub(super) fn error(&self, label: f64, scores: &[f64]) -> Option<f64> {
         if self.nearest.found.is_empty() {
             return None;
@@ -27,18 +28,18 @@ impl Neighbors {
             let away = (label - scores[0]).abs();
             return Some(if away > 0.0 { away / (away + self.target.variance.sqrt()) } else { 0.0 });
         }
-        // The slope of the log loss is that much.
+        // The slope of the log loss is just that.
         Some(self.slopes[if self.slopes.len() > 1 { label as usize } else { 0 }].abs().min(1.0))
     }
 
-    /// Take in the error of the event that was learned last, and drop what is from before a change.
+    /// Process the error of the event learned last, and drop the events from before a change.
     pub(super) fn watch(&mut self, error: f64, weight: f64) {
         if let Some(newer) = self.errors.observe(error, weight) {
             self.cut(newer);
         }
     }
 
-    /// Drop all that is older than the latest events that the neighbours were asked about, of so much weight.
+    /// Drop all events older than the latest ones that the neighbours predicted, of total weight `newer`.
     fn cut(&mut self, newer: f64) {
         let events = self.labels.len();
         let (mut slots, mut left) = (Vec::new(), newer);
@@ -56,7 +57,7 @@ impl Neighbors {
         }
     }
 
-    /// Go on with the events of some slots, the oldest first.
+    /// Keep only the events of some slots, the oldest first.
     pub(super) fn retain(&mut self, slots: &[usize]) {
         self.columns.retain(slots);
         self.labels = slots.iter().map(|&slot| self.labels[slot]).collect();

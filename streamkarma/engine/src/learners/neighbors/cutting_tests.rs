@@ -1,14 +1,14 @@
-//! Windows that are cut after a change, against the events they should have.
+//! Windows that are cut after a change, against the events they should contain.
 
 use super::tests::{Numbers, Sample, learner, step, stream, teach};
 use super::*;
 use crate::learners::neighbors::column::ABSENT;
 
 const WINDOW: usize = 200;
-/// Before so many events everything changes.
+/// The number of events before the change.
 const CHANGE: usize = 500;
 
-/// Samples whose label is the sign of the first of two numbers, until it turns round.
+/// Samples labelled by the sign of the first of two numbers; after `change` events the sign is flipped.
 pub(super) fn turning(seed: u64, events: usize, change: usize) -> Vec<Sample> {
     let mut numbers = Numbers(seed);
     let mut sample = |t| {
@@ -20,7 +20,7 @@ pub(super) fn turning(seed: u64, events: usize, change: usize) -> Vec<Sample> {
     (0..events).map(&mut sample).collect()
 }
 
-/// Whether the window has the latest of all samples, and nothing else is left of others.
+/// Check that the window holds exactly the latest of all samples, with no trace of others.
 fn assert_holds_latest(model: &Neighbors, samples: &[Sample]) {
     let events = model.labels.len();
     let latest = &samples[samples.len() - events..];
@@ -82,7 +82,7 @@ fn only_events_that_were_asked_about_are_counted() {
 
 #[test]
 fn noise_and_errors_that_become_fewer_cut_nothing() {
-    // Labels that are nothing but noise, then the same each time.
+    // Labels that are pure noise, then constant.
     let (mut samples, mut model) = (stream(3, 3000), learner(false, WINDOW, 5));
     let labels: Vec<f64> = stream(4, 3000).into_iter().map(|sample| sample.label).collect();
     samples.iter_mut().zip(labels).for_each(|(sample, label)| sample.label = label);

@@ -1,38 +1,38 @@
-//! A window that grows for as long as its older half is of use.
+//! A window that grows for as long as its older half is useful.
 //!
-//! On a stream that stays as it is, ten of 8,000 events lie nearer than ten of 1,000; on one that drifts, the older
-//! events are wrong. So of one in [`COMPARED`] events that the neighbours are asked about it is also found what the
-//! newer half of the window would have said alone. Each time that the window has been filled anew, it doubles if the
-//! whole of it erred less than that half, and drops its older half if it erred more, in both cases by more than
+//! On a stationary stream, ten of 8,000 events are nearer than ten of 1,000; on a drifting one, the older events are
+//! misleading. So for one in [`COMPARED`] events that the neighbours predict, the prediction of the newer half of the
+//! window alone is computed as well. Each time the window has been completely refilled, it doubles if the whole window
+//! had smaller errors than that half, and drops its older half if it had larger ones, in both cases by more than
 //! chance, see [`DOUBT`].
 //!
-//! The time that an event takes grows with the window. Neighbours that rest in a mixture, since they are of little use
-//! there, are asked about few events, but they may be of use once they are more. They grow less far, see [`RESTING`].
+//! The cost of an event grows with the window. Neighbours that rest in a mixture because they are of little use there
+//! predict few events, but they may become useful once there are more of them. They grow less far, see [`RESTING`].
 
 use super::{Neighbors, Settings};
 use crate::learner::Lesson;
 
-/// The window becomes so many times as long as it is at first, at most.
+/// The window grows to at most this multiple of its initial length.
 const LONGEST: usize = 16;
-/// The events that there are more than at first have so many values at most, which all take part in a distance.
+/// Maximum number of values of the events beyond the initial length; all of them take part in a distance.
 ///
-/// On 54 streams of river's generators (20,000 events, seed 101) with twice as many values in all errors were .7 % fewer
-/// and `auto` took a quarter longer; with half as many there were 1.6 % more.
+/// On 54 streams of river's generators (20,000 events, seed 101), with twice as many values in all, errors were .7 %
+/// fewer and `auto` took a quarter longer; with half as many, there were 1.6 % more errors.
 const MOST_VALUES: usize = 1 << 16;
-/// And so many times fewer where the neighbours are asked about less than half of the events.
+/// The divisor of that maximum if the neighbours predict less than half of the events.
 const RESTING: usize = 2;
-/// One in so many events is predicted by the newer half, too.
+/// One in this many events is predicted by the newer half, too.
 const COMPARED: u64 = 4;
-/// A sum of differences is more than chance beyond so many of its standard deviations.
+/// A sum of differences is significant beyond this many of its standard deviations.
 const DOUBT: f64 = 1.0;
 
-/// How much more the newer half of the window erred than the whole.
+/// How much larger the errors of the newer half of the window were than those of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Halves {
     /// The sum of the differences, and that of their squares.
     pub sum: f64,
     pub squares: f64,
-    /// The step of the last one.
+    /// The step of the last comparison.
     pub at: u64,
 }
 
@@ -42,19 +42,19 @@ impl Halves {
         self.squares += difference * difference;
     }
 
-    /// What was seen before counts half.
+    /// Halve the weight of earlier comparisons.
     fn faded(self) -> Self {
         Self { sum: 0.5 * self.sum, squares: 0.5 * self.squares, ..self }
     }
 
-    /// Whether the newer half erred more, or, of the opposite `sign`, less, by more than chance.
+    /// Whether the newer half had larger errors or, for the opposite `sign`, smaller ones, by more than chance.
     fn differ(&self, sign: f64) -> bool {
         sign * self.sum > DOUBT * self.squares.sqrt()
     }
 }
 
 impl Settings {
-    /// How many events there may be, at one time or another.
+    /// The lengths that the window can have.
     pub(super) fn rooms(self) -> impl Iterator<Item = usize> {
         let longest = if self.grows { LONGEST * self.window } else { self.window };
         std::iter::successors(Some(self.window), |room| Some(2 * room))
@@ -63,11 +63,10 @@ impl Settings {
 }
 
 impl Neighbors {
-    /// Find what the newer half of the window would have said of the event in hand, if it is its turn; `error` is that
-    /// of the whole.
+    /// Predict the current event from the newer half of the window, if it is due; `error` is that of the whole window.
     pub(super) fn compare(&mut self, lesson: &Lesson, label: f64, error: f64) {
         let events = self.labels.len();
-        // Of a window that is being filled the halves are shorter than those that are decided on.
+        // While a window is being filled, its halves are shorter than those to be decided on.
         let is_filled = 4 * events >= 3 * self.room;
         if !self.settings.grows || !is_filled || self.steps < self.halves.at + COMPARED {
             return;
@@ -83,7 +82,7 @@ impl Neighbors {
         newer.into_iter().for_each(|newer| self.halves.observe(newer - error));
     }
 
-    /// An event was put into the window: see to its length, if it has been filled anew.
+    /// Adapt the window's length after an event was added, if the window has been refilled.
     pub(super) fn grow(&mut self) {
         if !self.settings.grows {
             return;
@@ -106,7 +105,7 @@ impl Neighbors {
         }
     }
 
-    /// Go on with a window of another length.
+    /// Change the length of the window.
     fn resize(&mut self, room: usize) {
         let events = self.labels.len();
         let slots: Vec<usize> = (0..events).map(|age| (self.next + age) % events).collect();
@@ -115,7 +114,7 @@ impl Neighbors {
         self.compare_anew();
     }
 
-    /// Go on with the events of some slots, those from after a change, the oldest first.
+    /// Keep only the events of some slots, those from after a change, the oldest first.
     pub(super) fn begin_anew(&mut self, slots: &[usize]) {
         while self.room > self.settings.window && self.room / 2 >= slots.len() {
             self.room /= 2;
@@ -124,7 +123,7 @@ impl Neighbors {
         self.compare_anew();
     }
 
-    /// Nothing is known of the halves of a window that is another now.
+    /// Discard the comparisons, since the window's halves have changed.
     pub(super) fn compare_anew(&mut self) {
         let events = self.labels.len();
         self.since = if events < self.room { events } else { 0 };

@@ -1,4 +1,4 @@
-//! Windows that grow, and those that do not.
+//! Windows that grow, and windows that do not.
 
 use super::cutting_tests::turning;
 use super::merging_tests::merged;
@@ -11,7 +11,7 @@ fn growing(regression: bool) -> Neighbors {
     Neighbors::new(Settings { regression, window: WINDOW, grows: true, neighbors: 5 }).unwrap()
 }
 
-/// Samples of two numbers whose label is the field of a chequered board; it moves so far with each.
+/// Samples of two numbers, labelled by the field of a chequered board, which moves by `speed` per sample.
 fn board(seed: u64, events: usize, speed: f64) -> Vec<Sample> {
     let mut numbers = Numbers(seed);
     let mut sample = |t: usize| {
@@ -22,7 +22,7 @@ fn board(seed: u64, events: usize, speed: f64) -> Vec<Sample> {
     (0..events).map(&mut sample).collect()
 }
 
-/// Wrong predictions of the last 1,000.
+/// The number of wrong predictions among the last 1,000.
 fn errors(model: &mut Neighbors, samples: &[Sample]) -> usize {
     let wrong = |sample: &Sample| step(model, sample, sample.lesson()) * sample.label <= 0.0;
     let all: Vec<bool> = samples.iter().map(wrong).collect();
@@ -59,7 +59,7 @@ fn it_holds_the_latest_events_in_every_length() {
 
 #[test]
 fn it_stays_short_where_the_world_moves_and_becomes_short_again() {
-    // Within 500 events the board moves by a field: of fixed windows, one of 200 events errs least.
+    // Within 500 events the board moves by one field: of fixed windows, one of 200 events has the fewest errors.
     let mut model = growing(false);
     board(3, 2000, 0.001).iter().for_each(|sample| teach(&mut model, sample));
     assert!(model.room <= 8 * WINDOW, "{}", model.room);
@@ -100,7 +100,7 @@ fn who_is_asked_about_few_events_grows_less() {
         let mut model =
             Neighbors::new(Settings { regression: false, window: 128, grows: true, neighbors: 5 }).unwrap();
         for (t, sample) in board(8, 2560, 0.0).iter().enumerate() {
-            // Thirty attributes more that are always alike.
+            // Thirty more attributes, which are constant.
             let numbers = (1..=2).map(|a| (a, a, sample.values[a as usize]));
             let items: Vec<_> = numbers.chain((3..=32).map(|a| (a, a, 1.0))).collect();
             let sample = Sample::of(&items, sample.label);

@@ -1,16 +1,17 @@
-//! Neighbours of models that learned apart: one window of the latest events of all of them, as long as the longest.
+//! Merges the neighbours of models trained separately into one window of the latest events of all of them, as long as
+//! the longest.
 //!
-//! Events of the window keep the step in which they were learned, counted back from where their part ended: the
-//! latest of each part are the latest of all, as if the parts had learned side by side. The base's are older than
-//! what came since, and are told from that by their steps, so that they are there once. Of equally old events their
-//! content decides which has room. So neither the order of the parts shows, nor whether some were merged before; but
-//! of more attributes than there are columns for, those go that fewer of the events have.
+//! Events keep the step in which they were learned, counted back from the end of their part: the latest of each part
+//! are the latest of all, as if the parts had learned side by side. The base's events are older than those learned
+//! since and are told apart by their steps, so that they occur once. Ties between equally old events are broken by
+//! their content. So the result depends neither on the order of the parts nor on whether some were merged before; but
+//! of more attributes than there are columns, those present in fewer events are dropped.
 //!
-//! Of what the base had, the events that every part has dropped since, as they do after a change, do not come back.
-//! Errors are watched anew: they were of other windows.
+//! Events of the base that every part has dropped since, as after a change, do not come back. Monitoring of errors
+//! restarts, since they were of other windows.
 //!
-//! Weights of distances are averaged by the events learned since the base, with 1 for an attribute that a part has not
-//! met, as it would begin there; their mean remains 1. They have single precision.
+//! Weights in distances are averaged, weighted by the events learned since the base, with the initial 1 for an
+//! attribute that a part has not seen; their mean remains 1. They have single precision.
 
 use std::cmp::Ordering;
 
@@ -35,7 +36,7 @@ struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    /// By label, weight and values.
+    /// Compare by label, weight and values.
     fn compare(&self, other: &Self, attributes: &[u32]) -> Ordering {
         let value =
             |of: &Self, attribute| of.of.columns.of(attribute).map_or(ABSENT, |column| column.get(of.slot));
@@ -49,7 +50,7 @@ impl Kept<'_> {
 }
 
 impl Neighbors {
-    /// Number the classes anew; see [`Learner::relabel`].
+    /// Renumber the classes; see [`Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
         ensure(places.len() == self.counts.len(), "there are not as many places as classes")?;
         for label in &mut self.labels {
@@ -59,7 +60,7 @@ impl Neighbors {
         Ok(())
     }
 
-    /// Go over to the names and units of a merged model; see [`Learner::carry`].
+    /// Translate to the names and units of a merged model; see [`Learner::carry`].
     pub(super) fn carry_over(&mut self, change: &Change) {
         if change.is_none() {
             return;
@@ -74,7 +75,7 @@ impl Neighbors {
         }
     }
 
-    /// Take in what parts have learned; see [`Learner::merge`].
+    /// Merge what parts have learned; see [`Learner::merge`].
     pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| part.settings == self.settings)?;
         if let [(only, _)] = learned[..] {
@@ -85,7 +86,7 @@ impl Neighbors {
         Ok(())
     }
 
-    /// This one and what each part has learned since, in so many events.
+    /// This learner merged with what each part has learned since, in so many events.
     fn with(&self, learned: &[(&Self, u64)]) -> Self {
         let mut new = self.clone();
         new.steps = counted_together(self.steps, learned.iter().map(|(part, _)| part.steps));
@@ -109,7 +110,7 @@ impl Neighbors {
         new
     }
 
-    /// The latest events, the oldest of them first; of the base's those that a part still has.
+    /// The latest events, the oldest first; of those of the base, only those that a part still has.
     fn latest<'a>(&'a self, learned: &[(&'a Self, u64)], steps: u64, attributes: &[u32]) -> Vec<Kept<'a>> {
         let oldest = learned.iter().filter_map(|(part, _)| part.learned_at.iter().min()).min();
         let own =
@@ -124,7 +125,7 @@ impl Neighbors {
         all
     }
 
-    /// What events have, of the attributes that most of them have if there are too many.
+    /// The columns of the window's events; if there are too many attributes, those that most events have.
     fn columns_of(&self, window: &[Kept], learned: &[(&Self, u64)], attributes: Vec<u32>) -> Columns {
         let has = |kept: &&Kept, attribute| {
             kept.of.columns.of(attribute).is_some_and(|column| column.get(kept.slot) != ABSENT)
@@ -140,7 +141,7 @@ impl Neighbors {
         for (place, attribute) in wanted.into_iter().enumerate() {
             let everyone = || learned.iter().map(|&(part, _)| part).chain([self]);
             let kinds = || everyone().filter_map(|model| Some(model.columns.of(attribute)?.kind));
-            // Numbers where one of them has met one, those of the first coordinate.
+            // Numbers if any model has seen one, at the lowest of their coordinates.
             let numbers =
                 kinds().filter_map(|kind| if let Kind::Number(own) = kind { Some(own) } else { None });
             let kind = numbers.min().map_or(Kind::Category, Kind::Number);
@@ -161,7 +162,7 @@ impl Neighbors {
         columns
     }
 
-    /// Mean and variance of the parts' targets, by the events learned.
+    /// Mean and variance of the parts' targets, weighted by the events learned.
     fn target_with(&self, learned: &[(&Self, u64)], room: usize) -> Moments {
         let (mut mean, mut square) = (Mean::default(), Mean::default());
         for &(part, events) in learned {
@@ -177,7 +178,7 @@ impl Neighbors {
         Moments { count, mean, variance }
     }
 
-    /// Count the classes in the window anew.
+    /// Recompute the weights of the classes in the window.
     pub(super) fn recount(&mut self) {
         self.counts.fill(0);
         for slot in 0..self.labels.len() {

@@ -1,4 +1,4 @@
-//! Windows that are merged, against the events they should have, and what is carried over.
+//! Merged windows against the events they should contain, and translation to other names and units.
 
 use super::cutting_tests::turning;
 use super::tests::{Sample, learner, step, stream, teach};
@@ -32,7 +32,7 @@ fn the_window_has_the_latest_of_all_parts() {
         let parts = [1, 2].map(|m| taught(&base, &samples[m]));
         let mut all = merged(&base, &parts.each_ref());
         assert_eq!(all.steps, (before + events[0] + events[1]) as u64);
-        // The latest of the parts, side by side, then the latest of the base.
+        // The latest events of the parts, side by side, then the latest of the base.
         let age = |own: &[Sample]| (0..own.len()).rev().zip(own.to_vec()).collect::<Vec<_>>();
         let mut expected = [age(&samples[1]), age(&samples[2])].concat();
         expected.sort_by_key(|(age, _)| *age);
@@ -132,7 +132,7 @@ fn classes_go_to_their_places() {
     assert!(model.relabel(&[1, 0]).is_err());
 }
 
-/// That of the samples, whose categories have the coordinates 10 and 11.
+/// The identity for the samples, whose categories have the coordinates 10 and 11.
 fn unchanged() -> Change {
     let owners = (0..12).map(|k| if k >= 10 { 4 } else { k.min(5) }).collect();
     Change::none(6, owners)

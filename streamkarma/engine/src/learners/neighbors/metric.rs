@@ -1,15 +1,15 @@
-//! Which attributes count in a distance: their weights are learned.
+//! Learns the weights of attributes in distances.
 //!
-//! Of ten attributes five may say nothing of the label, and the nearest in all ten are then not near in the
-//! others. So each event that is learned takes a step on the weights against the loss of a neighbour drawn at
-//! random, the nearer and the heavier the likelier [G]:
+//! Of ten attributes, five may be irrelevant to the label, and then the nearest in all ten are not near in the others.
+//! So each learned event takes a gradient step on the weights, against the loss of a neighbour drawn at random, with
+//! nearer and heavier neighbours more likely [G]:
 //!
 //! ```text
 //! L = -log Σ_q p_q [y_q = y],   or   Σ_q p_q (y_q - y)² / var y,    p_q ∝ w_q exp(-d(x, q) / 2h),
 //! ```
 //!
-//! over the neighbours found, w_q being the weight of one's event and h the median of their distances. The step is on
-//! log s_a, for the weights are above 0, and what counts is their ratios: their mean is 1.
+//! over the neighbours found, with w_q the weight of the neighbour's event and h the median of their distances. The
+//! step is on log s_a, since the weights are above 0 and only their ratios matter: their mean is 1.
 //!
 //! - [G] Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NIPS 2004.
 
@@ -18,26 +18,26 @@ use super::columns::Columns;
 use super::nearest::part;
 use crate::math::exp;
 
-/// The step. On developers' streams with 0.3 the errors were 2 % higher, and no lower with 2; without any, those
+/// The step size. On developers' streams errors were 2 % higher with 0.3, and no lower with 2; without learning, those
 /// on Friedman's regression are 1.6 times as large.
 const ETA: f64 = 1.0;
-/// By what part a weight changes at most in one step.
+/// Maximum relative change of a weight in one step.
 const LARGEST_STEP: f64 = 0.2;
-/// So many events of either kind are added to the neighbours with the event's label and to all.
+/// Pseudo-events of either kind that are added to the count of neighbours with the event's label and to the total.
 const SMOOTHING: f64 = 0.3;
 
-/// Scratch for a step.
+/// Scratch buffers for a step.
 #[derive(Clone, Debug, Default)]
 pub struct Metric {
-    /// Of each neighbour its loss, then the derivative of L in its distance.
+    /// The loss of each neighbour, then the derivative of L with respect to its distance.
     pub losses: Vec<f64>,
-    /// Of each neighbour its weight, then p.
+    /// The weight of each neighbour, then p.
     pub chances: Vec<f64>,
 }
 
 impl Metric {
-    /// Take a step for an event of some weight with the neighbours found, whose `losses` are set (0 or 1 of classes,
-    /// else squares over the variance), and whose weights are in `chances`.
+    /// Take a step for an event of some weight with the neighbours found. `losses` must hold their losses (0 or 1 for
+    /// classes, else squared errors over the variance), and `chances` their weights.
     pub fn step(
         &mut self,
         columns: &mut Columns,
@@ -48,7 +48,7 @@ impl Metric {
     ) {
         let median = f64::from(found[found.len() / 2].0);
         if median <= 0.0 {
-            return; // equal events, which say nothing of distances
+            return; // equal events are uninformative about distances
         }
         self.differentiate(found, median, is_regression);
         for item in items {
@@ -65,7 +65,7 @@ impl Metric {
         normalise(columns);
     }
 
-    /// From losses to derivatives.
+    /// Turn losses into derivatives.
     fn differentiate(&mut self, found: &[(f32, usize)], median: f64, is_regression: bool) {
         for (chance, (distance, _)) in self.chances.iter_mut().zip(found) {
             *chance *= exp(-0.5 * f64::from(*distance) / median);
@@ -82,7 +82,7 @@ impl Metric {
     }
 }
 
-/// Have the weights a mean of 1, but none below its bound.
+/// Normalise the weights to a mean of 1, with none below its minimum.
 fn normalise(columns: &mut Columns) {
     let (count, total) =
         columns.iter_mut().fold((0.0, 0.0), |(n, sum), column| (n + 1.0, sum + column.weight));

@@ -1,25 +1,25 @@
-//! Nearest neighbours among the last events with a label.
+//! Nearest neighbours among the latest labelled events.
 //!
-//! The learner has no model but a window of events, so that it follows whatever bends or moves within it. After an
-//! abrupt change, what is from before it leaves the window, see [`cutting`].
-//! The distance from an event x to one of the window, q, is a sum over the attributes of x,
+//! The only model is a window of events, so that it fits nonlinear dependences and follows drift within the window.
+//! After an abrupt change, older events are dropped from the window, see [`cutting`]. The distance from an event x to
+//! an event q of the window is a sum over the attributes of x,
 //!
 //! ```text
-//! d(x, q) = Σ_a s_a t_a,   t_a = min((x_a - q_a)², 9)   of numbers, which are standardised,
-//!                                0 or 2                 of categories, if they are the same or not,
+//! d(x, q) = Σ_a s_a t_a,   t_a = min((x_a - q_a)², 9)   for numbers, which are standardised,
+//!                                0 or 2                 for equal or different categories,
 //!                                (1 + x_a²) / 2 or 1    if q lacks a number or a category.
 //! ```
 //!
-//! What x lacks is to be expected as far from one q as from another, and is left out. The weights s_a are
-//! learned, see [`metric`]. The nearest vote: the one at distance d counts 1 - 0.9 d / D, with D the distance
-//! of the last of them, times the weight of its event. A little of the shares of classes in the window stands beside
-//! the votes.
+//! An attribute that x lacks is expected to be equally far from every q and is left out. The weights s_a are learned,
+//! see [`metric`]. The nearest vote: a neighbour at distance d has 1 - 0.9 d / D votes, with D the distance of the
+//! farthest one, times the weight of its event. The class frequencies of the window are added to the votes with a small
+//! weight.
 //!
-//! How many events are kept is told, or found out, see [`growing`].
+//! The number of events kept is given, or determined automatically, see [`growing`].
 //!
-//! Distances to all events of the window have to be found, which pays for streams of few attributes. An event
-//! of more than [`MOST_ITEMS`] gets the shares in the window alone and does not enter it, and of more than
-//! [`columns::MOST`] attributes at a time some are not looked at.
+//! Distances to all events of the window have to be computed, which pays for streams of few attributes. An event of
+//! more than [`MOST_ITEMS`] is predicted by the class frequencies alone and does not enter the window; of more than
+//! [`columns::MOST`] attributes at a time, some are ignored.
 
 mod column;
 mod columns;
@@ -58,31 +58,33 @@ use crate::learners::thinning::kept_weight;
 use crate::loss::Loss;
 use crate::state::{Refused, State, ensure};
 
-/// Most items of an event, the constant apart: with more the distances cost more than all other experts.
+/// Maximum number of items of an event, without the constant: with more, distances cost more than all other experts.
 pub const MOST_ITEMS: usize = 128;
-/// The largest window, and the most neighbours.
+/// Maximum window size and maximum number of neighbours.
 const MOST: [usize; 2] = [1 << 20, 1 << 10];
-/// Events that share a label have at least this weight in the window, see [`thinning`](crate::learners::thinning). On 800
-/// stays in hospital, in four orders, the neighbours alone have a log loss of .427 by this, and .450 if they keep all.
+/// Events that share a label have at least this weight in the window, see [`thinning`](crate::learners::thinning). On
+/// 800 hospital stays, in four orders, the log loss of the neighbours alone is .427 with this, and .450 if they keep
+/// all events.
 const LIGHT: f64 = 1.0;
-/// The weights of a window add up in parts of an event as small as this, so that what leaves it takes with it exactly
-/// what it brought.
+/// The weights in a window are summed in multiples of this fraction of an event, so that an event that leaves subtracts
+/// exactly what it added.
 const PARTS: f64 = 1_099_511_627_776.0; // 2^40
-/// An event counts there at most so often.
+/// Maximum weight of an event in these sums.
 const HEAVIEST: f64 = 1e15;
-/// Targets and their differences from neighbours in standard deviations are cut here in learning weights.
+/// When weights are learned, differences between the target and those of neighbours are cut at this many standard
+/// deviations.
 const FAR: f64 = 1e3;
 
-/// How neighbours are found; the same for the whole life of a learner.
+/// How neighbours are found; fixed for the whole life of a learner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether labels are targets.
     pub regression: bool,
-    /// How many events are kept.
+    /// Number of events kept.
     pub window: usize,
-    /// Whether there may be more than that, see [`growing`].
+    /// Whether the window may grow beyond that, see [`growing`].
     pub grows: bool,
-    /// How many of them vote.
+    /// Number of events that vote.
     pub neighbors: usize,
 }
 
@@ -93,26 +95,26 @@ pub struct Neighbors {
     classes: usize,
     steps: u64,
     columns: Columns,
-    /// By slot: the number of a class or a target, and the event's weight.
+    /// By slot: the class index or the target, and the weight of the event.
     labels: Vec<f64>,
     weights: Vec<f64>,
-    /// By slot: the step in which it was learned; see [`merging`].
+    /// By slot: the step in which the event was learned; see [`merging`].
     learned_at: Vec<u64>,
-    /// By slot: whether the neighbours were asked about it before it was learned.
+    /// By slot: whether the neighbours predicted the event before it was learned.
     asked: Vec<bool>,
-    /// The errors of what they said; see [`cutting`].
+    /// The errors of their predictions; see [`cutting`].
     errors: Errors,
-    /// How many events there may be by now.
+    /// The current maximum number of events.
     room: usize,
-    /// Events put into the window since it was decided on that, and what tells.
+    /// Events added since the last decision on that, and the statistics for the next one.
     since: usize,
     halves: Halves,
-    /// The slot that is filled next, that of the oldest event once there are as many as may be.
+    /// The slot to be filled next, which is that of the oldest event once the window is full.
     next: usize,
-    /// The weight of the events of each class in the window, see [`PARTS`].
+    /// The total weight of the events of each class in the window, see [`PARTS`].
     counts: Vec<u128>,
     target: Moments,
-    /// The event in hand: its items, the nearest to it, and scratch.
+    /// The current event: its items, the events nearest to it, and scratch buffers.
     items: Vec<Item>,
     nearest: Nearest,
     metric: Metric,
@@ -122,7 +124,7 @@ pub struct Neighbors {
 }
 
 impl Neighbors {
-    /// A learner that knows nothing.
+    /// A learner that has learned nothing.
     ///
     /// # Errors
     ///
@@ -171,7 +173,7 @@ impl Neighbors {
         self.say(scores);
     }
 
-    /// What the nearest found say.
+    /// Predict from the nearest events found.
     fn say(&mut self, scores: &mut [f64]) {
         if self.settings.regression {
             scores[0] = self.mean();
@@ -211,7 +213,7 @@ impl Neighbors {
         suffered
     }
 
-    /// The number of a class, or a target, as it is kept; there is one zero.
+    /// The class index or the target as it is stored, without negative zero.
     fn label_of(&self, label: f64) -> f64 {
         match (self.settings.regression, self.classes) {
             (true, _) => label.clamp(-LARGEST, LARGEST) + 0.0,
@@ -220,7 +222,7 @@ impl Neighbors {
         }
     }
 
-    /// Learn what counts in distances from the neighbours found, if there are enough.
+    /// Learn the weights of attributes in distances from the neighbours found, if there are enough.
     fn learn_metric(&mut self, label: f64, weight: f64) {
         let Self { columns, items, nearest, metric, labels, weights, target, .. } = self;
         let regression = self.settings.regression;
@@ -243,7 +245,7 @@ impl Neighbors {
         metric.step(columns, items, &nearest.found, weight, regression);
     }
 
-    /// Put an event into the window, in place of the oldest if that is full.
+    /// Put an event into the window, replacing the oldest if the window is full.
     fn keep(&mut self, event: &Event, label: f64, weight: f64, asked: bool) {
         let slot = self.next;
         self.columns.put(event, slot);
@@ -298,7 +300,7 @@ impl Learner for Neighbors {
         self.learn(&event, &lesson, scores)
     }
 
-    /// Events of the window that had it are as if it had been missing.
+    /// Treat the dropped values as missing in the events of the window.
     fn forget(&mut self, gone: &Gone) {
         self.columns.forget(&gone.attributes, &gone.coordinates);
     }

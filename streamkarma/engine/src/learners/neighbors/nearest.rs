@@ -1,29 +1,29 @@
-//! The nearest events of the window.
+//! Finds the nearest events of the window.
 
 use pulp::{Arch, NullaryFnOnce};
 
 use super::column::{ABSENT, Item, LANES, Tile};
 use super::columns::Columns;
 
-/// How many distances have one lowest of their own.
+/// Number of distances per group, of which the minimum is kept.
 const GROUP: usize = 16;
 
-/// Finds them, and remembers those found last.
+/// Finds the nearest events and keeps the result.
 #[derive(Clone, Debug, Default)]
 pub struct Nearest {
     arch: Arch,
     distances: Vec<Tile>,
-    /// The lowest distances of groups; and the same in no order, as the bits of these numbers of 0 or more.
+    /// The minimum distance of each group; in `scratch` unordered, as the bits of these numbers of 0 or more.
     lowest: Vec<f32>,
     scratch: Vec<u32>,
-    /// Events to choose from, the nearest and of equally near ones the latest with the lowest number.
+    /// Candidate events as numbers; the nearest, and of equally near ones the latest, have the lowest.
     candidates: Vec<u64>,
-    /// Distances and slots, ascending; of equal distances those of later events first.
+    /// Distances and slots in ascending order; of equal distances, those of later events come first.
     pub found: Vec<(f32, usize)>,
 }
 
 impl Nearest {
-    /// Find the so many nearest of `events`, of which the oldest has the slot `next`, or 0 if that is past them.
+    /// Find the `count` nearest of `events`, the oldest of which is in slot `next`, or 0 if that is past them.
     pub fn find(&mut self, columns: &Columns, items: &[Item], events: usize, next: usize, count: usize) {
         let tiles = events.div_ceil(LANES);
         self.distances.resize(tiles, Tile([0.0; LANES]));
@@ -37,8 +37,8 @@ impl Nearest {
         self.find_newest(events, next, events, count);
     }
 
-    /// Of the distances that were found last: find the nearest of the `newest` events, among those that are as near as
-    /// the last of so many groups, of which each has one.
+    /// Find the nearest of the `newest` events from the distances computed last. Candidates are no farther than the
+    /// `count`-th lowest group minimum, since each of these groups has an event that near.
     pub fn find_newest(&mut self, events: usize, next: usize, newest: usize, count: usize) {
         let age_of = |slot| slot_of(slot, events, next); // which is its own inverse
         let is_new = |group: &usize| {
@@ -66,7 +66,7 @@ impl Nearest {
         self.keep_nearest(events, next, count);
     }
 
-    /// Have the nearest candidates be what was found.
+    /// Move the nearest candidates to `found`.
     fn keep_nearest(&mut self, events: usize, next: usize, count: usize) {
         if self.candidates.len() > count {
             self.candidates.select_nth_unstable(count);
@@ -81,15 +81,15 @@ impl Nearest {
     }
 }
 
-/// Where the event of an age is, 0 for the latest, of so many of which the oldest has the slot `next`.
+/// The slot of the event of a given age, 0 for the latest, if the oldest of `events` is in slot `next`.
 fn slot_of(age: usize, events: usize, next: usize) -> usize {
     if age < next { next - 1 - age } else { next + events - 1 - age }
 }
 
-/// Distances to all events, and the lowest of each group.
+/// Computes the distances to all events and the minimum of each group.
 ///
-/// Each is summed up in the order of the items, so that the bits do not depend on how many a processor takes
-/// at once; see `learners/support_vectors/loops.rs`.
+/// Each distance is summed in the order of the items, so that the bits do not depend on how many a processor handles at
+/// once; see `learners/support_vectors/loops.rs`.
 struct Measure<'a> {
     columns: &'a Columns,
     items: &'a [Item],
@@ -128,7 +128,7 @@ fn add(sums: &mut [f32; LANES], item: &Item, values: &Tile) {
     }
 }
 
-/// What an item adds to the distance from a value that is there.
+/// What an item adds to the distance from a value that is present.
 #[inline(always)]
 pub fn part(item: &Item, value: f32) -> f32 {
     let difference = item.value - value;

@@ -1,4 +1,4 @@
-//! What goes into a model file, and what may come from one.
+//! Saving to and restoring from a model file.
 
 use super::Neighbors;
 use super::column::{ABSENT, Column, Kind, LARGEST as LARGEST_VALUE, LEAST_WEIGHT};
@@ -10,14 +10,14 @@ use crate::learners::linear::LARGEST;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the events of the window contradict each other";
-/// As many arrays as `to_state` puts out, beside the part for errors.
+/// Number of arrays that `to_state` produces, apart from the part for errors.
 const ARRAYS: usize = 11;
 const ERRORS: &str = "window_errors";
-/// In place of an attribute or of the coordinate of numbers, where there is none.
+/// Stands for a missing attribute, or a missing coordinate of numbers.
 const NONE: i64 = -1;
 
 impl Neighbors {
-    /// Everything learned, events in the order in which they came.
+    /// Everything learned, with events in the order in which they arrived.
     pub(super) fn to_state(&self) -> State {
         let events = self.labels.len();
         let oldest = if events < self.room { 0 } else { self.next };
@@ -140,7 +140,7 @@ impl Neighbors {
         Ok(())
     }
 
-    /// The steps in which events were learned.
+    /// The steps in which the events were learned.
     fn take_learned_at(&mut self, state: &State) -> Result<(), Refused> {
         let (steps, shape) = state.i64s("window_learned_at")?;
         ensure(shape == [self.labels.len()] && steps.is_sorted(), WHY)?;
@@ -149,7 +149,7 @@ impl Neighbors {
         Ok(())
     }
 
-    /// About which events the neighbours were asked.
+    /// Which events the neighbours predicted.
     fn take_asked(&mut self, state: &State) -> Result<(), Refused> {
         let (asked, shape) = state.bools("window_asked")?;
         ensure(shape == [self.labels.len()], WHY)?;
@@ -174,7 +174,7 @@ impl Neighbors {
             let kind = if own == NONE { Kind::Category } else { Kind::Number(own as u32) };
             let column = self.columns.empty(attribute as u32, kind, weight as f32);
             self.columns.take(place, column);
-            ensure(self.columns.places[place].is_some(), WHY)?; // else the attribute is there twice
+            ensure(self.columns.places[place].is_some(), WHY)?; // else the attribute occurs twice
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! States, and numbers that must break nothing.
+//! States, and extreme numbers, which must not break anything.
 
 use super::tests::{Sample, learner, step, stream, teach, weights};
 use super::*;

@@ -3,7 +3,7 @@
 use super::column::ABSENT;
 use super::*;
 
-/// Numbers from 0 to 1, the same each time (a linear congruential generator).
+/// Reproducible numbers from 0 to 1 (a linear congruential generator).
 pub(super) struct Numbers(pub u64);
 
 impl Numbers {
@@ -17,7 +17,7 @@ pub(super) fn learner(regression: bool, window: usize, neighbors: usize) -> Neig
     Neighbors::new(Settings { regression, window, grows: false, neighbors }).unwrap()
 }
 
-/// Items of attributes, which are coordinates as well but for categories, at 10 and 11.
+/// An event; each attribute has the coordinate of the same number, except for categories, at 10 and 11.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub attributes: Vec<u32>,
@@ -38,7 +38,7 @@ impl Sample {
         Self { attributes, coordinates, values, label }
     }
 
-    /// Three numbers and a category, of which each may be missing.
+    /// Three numbers and a category, each of which may be missing.
     fn random(numbers: &mut Numbers) -> Self {
         let mut items = Vec::new();
         let mut label = 0.0;
@@ -95,13 +95,12 @@ pub(super) fn teach(learner: &mut Neighbors, sample: &Sample) {
 
 pub(super) fn stream(seed: u64, events: usize) -> Vec<Sample> {
     let mut numbers = Numbers(seed);
-    // The first has all attributes, so that those have the first columns, and shows that numbers are none
-    // of categories.
+    // The first has all attributes, so that they get the first columns, and shows that numbers are not categories.
     let first = Sample::of(&[(1, 1, 0.5), (2, 2, 0.0), (3, 3, 0.0), (4, 10, 1.0)], 1.0);
     std::iter::once(first).chain((1..events).map(|_| Sample::random(&mut numbers))).collect()
 }
 
-/// Weights of the four attributes.
+/// The weights of the four attributes.
 pub(super) fn weights(learner: &Neighbors) -> Vec<f64> {
     learner.columns.places.iter().flatten().map(|column| f64::from(column.weight)).collect()
 }
@@ -164,7 +163,7 @@ fn votes_and_steps_of_the_weights_are_those_of_the_definition() {
                 let total: f64 = chances.iter().sum();
                 let right = chances.iter().zip(&found).filter(|(_, other)| other.label == sample.label);
                 let right: f64 = right.map(|(chance, _)| chance).sum::<f64>() / total;
-                // Smoothed: its derivative is taken with the mean of the right ones and one half.
+                // Smoothed: the derivative is taken at the mean of the fraction that is right and one half.
                 if regression {
                     4.0 * (1.0 - right) / variance
                 } else {
@@ -177,7 +176,7 @@ fn votes_and_steps_of_the_weights_are_those_of_the_definition() {
             }
             let mut moved: Vec<f64> = (0..4)
                 .map(|a| {
-                    // What the event lacks is in no distance.
+                    // An attribute that the event lacks is in no distance.
                     if sample.get(a as u32 + 1).is_none() {
                         return f64::NAN;
                     }
@@ -187,7 +186,7 @@ fn votes_and_steps_of_the_weights_are_those_of_the_definition() {
                     own[a] * (1.0 - ((loss(&up) - loss(&down)) / 2e-4).clamp(-0.2, 0.2))
                 })
                 .collect();
-            // Compare ratios, since all are scaled together.
+            // Compare ratios, since all weights are rescaled by a common factor.
             let after = weights(&learner);
             let mut pairs: Vec<(f64, f64)> =
                 moved.drain(..).zip(after).filter(|(m, _)| !m.is_nan()).collect();
@@ -302,7 +301,7 @@ fn wide_events_and_attributes_without_room_are_left_out() {
     }
     assert_eq!((learner.steps, learner.labels.len(), place(&learner)), (5, 4, columns::MOST));
     assert!(learner.columns.places.iter().flatten().all(|column| column.attribute < 65));
-    // Once the first have left the window, there is room for others.
+    // Once the first attributes have left the window, there is capacity for others.
     for _ in 0..40 {
         step(&mut learner, &wide(97, 129), Lesson::of(1.0));
     }

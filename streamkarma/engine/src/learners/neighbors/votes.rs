@@ -1,18 +1,18 @@
-//! What the nearest say of an event.
+//! Predictions from the nearest events.
 
 use super::{Neighbors, PARTS};
 use crate::learners::linear::LARGEST;
 use crate::math::log;
 
-/// How much less the last of the nearest counts than one at distance 0. On developers' streams all counting
-/// the same made 6 % more errors.
+/// How much less the farthest neighbour's vote weighs than one at distance 0. On developers' streams equal votes made 6
+/// % more errors.
 const FADES: f64 = 0.9;
-/// So many votes are shared as the labels of the window are. On developers' streams the log loss was 4 % higher
-/// with 1 and 12 % with 2; with 0.3 it was 1 % lower, but higher on streams of noisy labels.
+/// Number of votes distributed by the class frequencies of the window. On developers' streams the log loss was 4 %
+/// higher with 1 and 12 % with 2; with 0.3 it was 1 % lower, but higher on streams with noisy labels.
 const PRIOR: f64 = 0.5;
 
 impl Neighbors {
-    /// The nearest by slot, and how much the vote of each counts; where all weights are 1, as many as they are.
+    /// The slot and vote of each neighbour; if all weights are 1, the votes sum to the number of neighbours.
     fn votes(&self) -> impl Iterator<Item = (usize, f64)> {
         let found = &self.nearest.found;
         let farthest = found.last().map_or(0.0, |(distance, _)| f64::from(*distance));
@@ -24,7 +24,7 @@ impl Neighbors {
         found.iter().map(move |&(distance, slot)| (slot, factor * nearness(distance) * self.weights[slot]))
     }
 
-    /// The mean target of the nearest; 0 if there is none.
+    /// The mean target of the nearest; 0 if there are none.
     pub(super) fn mean(&self) -> f64 {
         let (mut total, mut sum) = (0.0, 0.0);
         for (slot, vote) in self.votes() {
@@ -34,7 +34,7 @@ impl Neighbors {
         if total > 0.0 { (sum / total).clamp(-LARGEST, LARGEST) } else { 0.0 }
     }
 
-    /// The log-odds of two classes, or the logarithms of the shares of more.
+    /// The log-odds for two classes, or the log-probabilities for more.
     pub(super) fn vote(&mut self, scores: &mut [f64]) {
         let mut shares = std::mem::take(&mut self.shares);
         let all = self.counts.iter().sum::<u128>() as f64 / PARTS + self.counts.len() as f64;

@@ -13,7 +13,7 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// No events.
+    /// Remove all events.
     pub fn clear(&mut self) {
         self.starts.clear();
         self.starts.push(0);
@@ -23,7 +23,7 @@ impl Filled {
         self.raw.clear();
     }
 
-    /// Put an item behind the event that is being written; `raw` is its value before it was standardised.
+    /// Append an item to the event that is being written; `raw` is its value before it was standardised.
     pub fn push(&mut self, attribute: u32, coordinate: u32, value: f64, raw: f64) {
         self.attributes.push(attribute);
         self.coordinates.push(coordinate);
@@ -31,7 +31,7 @@ impl Filled {
         self.raw.push(raw);
     }
 
-    /// As the learner takes them.
+    /// As a block for the learner.
     pub fn block(&self) -> Block<'_> {
         let Self { starts, attributes, coordinates, values, raw } = self;
         Block { starts, attributes, coordinates, values, raw, gone: &[] }

@@ -1,14 +1,14 @@
-//! Whether numbers are names: whether labels depend on which number it is, beyond how large it is.
+//! Whether numbers are names: whether labels depend on which number it is, beyond its size.
 //!
-//! Each label is predicted twice: by the labels of the number's neighbourhood, an eighth of a deviation wide, and by those
-//! of the number itself, which the former stand beside as all labels do in a rate. The second gains nothing on an age and
-//! much on the number of a customer. Numbers are names as long as the gain, in nats or squared deviations, is beyond
-//! chance.
+//! Each label is predicted twice: from the labels of the number's neighbourhood, an eighth of a deviation wide, and
+//! from those of the number itself, shrunk towards the former as a rate is towards all labels. The second gains
+//! nothing on an age and much on a customer number. Numbers are names as long as the gain, in nats or squared
+//! deviations, is beyond chance.
 //!
-//! Where a customer is known by a name, the exact age is another one, and so is every number that is carried forward from
-//! the last message of a device. So both predictions have what the event's other names say in common: its categories, and
-//! its numbers that are names and come before. As in naive Bayes it is added, in log odds or in deviations. What says the
-//! same once more then makes the prediction too certain, and gains nothing.
+//! Where a customer is identified by a name, the exact age is another name, and so is every number that is carried
+//! forward from the last message of a device. So both predictions include what the event's other names predict: its
+//! categories, and the preceding numbers that are names. As in naive Bayes this is added, in log odds or in
+//! deviations. A name that repeats the same information then makes the prediction overconfident, and gains nothing.
 
 use super::labels::{Attribute, Labels};
 use super::statistics::{Own, SHRINK};
@@ -16,39 +16,40 @@ use super::table::Table;
 use super::{Rated, Settings};
 use crate::math::{log, logistic};
 
-/// The gain counts over about so many labels.
+/// Memory of the gain, in labels.
 const LONGEST: f64 = 5000.0;
-/// After so many labels that show no names, only one number in so many is watched, to save time.
+/// After this many labels without evidence of names, only one number in `WATCHED` is watched, to save time.
 const ENOUGH: u64 = 2000;
 const WATCHED: u64 = 8;
-/// It is beyond chance above this, and so many deviations.
+/// The gain is beyond chance above this plus so many deviations.
 const LEAST: f64 = 4.0;
 const DEVIATIONS: f64 = 3.0;
-/// No label is less likely.
+/// Lower bound on the probability of a label.
 const LEAST_CHANCE: f64 = 1e-6;
 
 impl Settings {
-    /// What is left of the gains before once there is another.
+    /// The factor by which a new gain decays the previous ones.
     pub(super) fn keep_of_gains(&self) -> f64 {
         1.0 - 1.0 / LONGEST.min(self.longest)
     }
 }
 
 impl Rated {
-    /// Whether the numbers of an attribute are names, by the first coordinate of its rates.
+    /// Whether the numbers of an attribute are names; the attribute is given by the first coordinate of its rates.
     pub(super) fn has_names(&self, coordinate: u32) -> bool {
         self.attributes.get(&coordinate).is_some_and(|attribute| are_beyond_chance(&attribute.gains))
     }
 }
 
 impl Attribute {
-    /// Whether labels of a number are counted.
+    /// Whether the labels of a number are counted.
     pub(super) fn watches(&self, [name, _]: [u64; 2]) -> bool {
         self.gains.seen < ENOUGH || (name >> 32).is_multiple_of(WATCHED) || are_beyond_chance(&self.gains)
     }
 
-    /// Take note of what the key of a number told of a label, beside that of its neighbourhood and what `others` said of
-    /// it, unless it has had labels since the event was asked about. What a name told is added to the others.
+    /// Record the gain of a number's key over that of its neighbourhood in predicting a label, in addition to
+    /// `others`, unless the key has had labels since the event was predicted. The contribution of a name is added to
+    /// the others.
     pub(super) fn observe_gain(
         &mut self,
         table: &Table,
@@ -77,17 +78,17 @@ impl Attribute {
     }
 }
 
-/// The mean of some labels, beside which so many others with a mean of `prior` stand.
+/// The mean of some labels, together with `beside` other labels whose mean is `prior`.
 fn share(count: f64, sum: f64, prior: f64, beside: f64) -> f64 {
     (sum + beside * prior) / (count + beside)
 }
 
-/// What is expected of labels before the first.
+/// The expected label before the first one.
 fn mean_of_none(settings: Settings) -> f64 {
     if settings.regression { 0.0 } else { 0.5 }
 }
 
-/// A mean of labels as it is added to others: of a share, the log odds.
+/// A mean of labels on an additive scale: for a fraction, the log odds.
 fn expected(mean: f64, settings: Settings) -> f64 {
     if settings.regression {
         return mean;
@@ -96,7 +97,7 @@ fn expected(mean: f64, settings: Settings) -> f64 {
     log(chance / (1.0 - chance))
 }
 
-/// Of what was expected of a label.
+/// The loss of an expectation on a label.
 fn loss(expected: f64, label: f64, settings: Settings) -> f64 {
     if settings.regression {
         return (label - expected).powi(2);
@@ -119,8 +120,8 @@ mod tests {
 
     const BINARY: Settings = Settings { rates: 1, regression: false, scale: true, longest: f64::INFINITY };
 
-    /// What 4,000 labels say of 400 numbers, forty of which are neighbours: labels by `label`. With `others`, the event has
-    /// more such numbers, each of which is known once the first is.
+    /// Gains from 4,000 labels of 400 numbers, forty of which are neighbours; labels are given by `label`. With
+    /// `others`, the event has more such numbers, each of which is determined by the first.
     fn gains(settings: Settings, others: usize, label: impl Fn(usize, f64) -> f64) -> Vec<Labels> {
         let mut attributes = vec![(Attribute::new(1), Table::new(1)); 1 + others];
         let mut random = Random(5);
@@ -149,7 +150,7 @@ mod tests {
         number * 7919 % 400
     }
 
-    /// Each number has its own share.
+    /// Each number has its own probability.
     fn by_name(number: usize, chance: f64) -> f64 {
         bit(chance < if scattered(number) < 200 { 0.2 } else { 0.8 })
     }
@@ -159,7 +160,7 @@ mod tests {
         let are_names =
             |settings, label: &dyn Fn(usize, f64) -> f64| are_beyond_chance(&gains(settings, 0, label)[0]);
         assert!(are_names(BINARY, &by_name));
-        // The share grows with the number, and is the same for all.
+        // The probability grows with the number, or is the same for all.
         assert!(!are_names(BINARY, &|number, chance| bit(chance < number as f64 / 400.0)));
         assert!(!are_names(BINARY, &|_, chance| bit(chance < 0.3)));
         let targets = Settings { regression: true, ..BINARY };
@@ -174,7 +175,7 @@ mod tests {
         let target = |number, chance| scattered(number) as f64 / 200.0 + chance - 1.5;
         let are_names = |all: Vec<Labels>| all.iter().map(are_beyond_chance).collect::<Vec<_>>();
         assert_eq!(are_names(gains(BINARY, 3, by_name)), [true, false, false, false]);
-        // The second supplies what shrinking takes from the first.
+        // The second supplies what shrinkage takes from the first.
         assert_eq!(are_names(gains(targets, 3, target)), [true, true, false, false]);
     }
 }

@@ -1,18 +1,18 @@
-//! What an event has in place of rates.
+//! Placeholders for rates in an event.
 
 use crate::block::Event;
 use crate::rate_key::{from_value, is_key, is_neighbourhood};
 
-/// The keys that an event has of one attribute.
+/// The keys of one attribute in an event.
 pub struct Keys<'a> {
-    /// Where rates are to be.
+    /// The coordinates of the rates.
     pub coordinates: &'a [u32],
-    /// Each key as often as there are coordinates, but that of a neighbourhood once.
+    /// Each key once per coordinate, but that of a neighbourhood only once.
     pub values: &'a [f64],
 }
 
 impl<'a> Keys<'a> {
-    /// Those whose first is an item of an event; None if that is a value.
+    /// The keys that begin at an item of an event; None if that is a value.
     pub fn at(event: &Event<'a>, at: usize) -> Option<Self> {
         if !is_key(event.values[at]) {
             return None;
@@ -30,12 +30,12 @@ impl<'a> Keys<'a> {
         self.values.iter().step_by(self.coordinates.len()).filter_map(|&value| from_value(value))
     }
 
-    /// Each that is a name.
+    /// Each key of a name.
     pub fn names(&self) -> impl Iterator<Item = u64> {
         self.each().filter(|&key| !is_neighbourhood(key))
     }
 
-    /// The key of a number and that of its neighbourhood; None of categories.
+    /// The key of a number and that of its neighbourhood; None for categories.
     pub fn number(&self) -> Option<[u64; 2]> {
         let around = from_value(*self.values.last()?).filter(|&key| is_neighbourhood(key))?;
         Some([from_value(self.values[0])?, around])

@@ -1,19 +1,19 @@
-//! Labels that are counted.
+//! Counts and sums of labels.
 
 use crate::math::pow;
 use crate::scale::Scale;
 
-/// How many labels, and their sums: of classes, how many were of each.
+/// The number of labels, and their sums: for classes, the number of labels of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Labels {
-    /// The older ones count less.
+    /// Older labels have less weight.
     pub count: f64,
     pub sums: Vec<f64>,
-    /// How many there were, each of which counts once.
+    /// The unweighted number of labels.
     pub seen: u64,
 }
 
-/// The same, wherever they are kept.
+/// The same, borrowed from where they are stored.
 pub struct LabelsMut<'a> {
     pub count: &'a mut f64,
     pub sums: &'a mut [f64],
@@ -21,7 +21,7 @@ pub struct LabelsMut<'a> {
 }
 
 impl LabelsMut<'_> {
-    /// Take in what a label is of each sum, with a weight; `keep` is left of those before.
+    /// Add the value of a label for each sum, with a weight; the previous labels decay by `keep`.
     pub fn take(self, own: &[f64], weight: f64, keep: f64) {
         *self.seen += 1;
         *self.count = *self.count * keep + weight;
@@ -29,29 +29,29 @@ impl LabelsMut<'_> {
     }
 }
 
-/// What is known of an attribute that has rates.
+/// The statistics of an attribute that has rates.
 #[derive(Clone, Debug)]
 pub struct Attribute {
     pub labels: Labels,
-    /// Of the rates of each class.
+    /// The scale of each rate.
     pub scales: Vec<Scale>,
-    /// What its numbers tell as names, beside what their neighbourhoods do: the sum of the gains, and of their squares.
+    /// The gains of its numbers as names over their neighbourhoods: the sum, and the sum of squares.
     pub gains: Labels,
 }
 
 impl Labels {
-    /// None so far.
+    /// No labels so far.
     pub fn new(width: usize) -> Self {
         Self { sums: vec![0.0; width], ..Self::default() }
     }
 
-    /// To be counted on.
+    /// A mutable reference, to add labels.
     pub fn as_mut(&mut self) -> LabelsMut<'_> {
         LabelsMut { count: &mut self.count, sums: &mut self.sums, seen: &mut self.seen }
     }
 
-    /// All labels that parts have, each of which was once as `base` is; with each label, `keep` is left of those
-    /// before. Sums are below 0 only where they are signed.
+    /// Merge the labels of parts, each of which started from `base`; with each label, the previous ones decay by
+    /// `keep`. Sums are below 0 only where they are signed.
     pub fn merged<'a>(
         base: &Self,
         parts: impl Iterator<Item = &'a Self>,
@@ -61,7 +61,7 @@ impl Labels {
         let positive = |sum: f64| if is_signed { sum } else { sum.max(0.0) };
         let (mut left, mut new) = (1.0, Self::new(base.sums.len()));
         for part in parts {
-            // What was counted anew has nothing of the base.
+            // Labels counted from scratch include nothing of the base.
             let (since, is_held) =
                 part.seen.checked_sub(base.seen).map_or((part.seen, 0.0), |since| (since, 1.0));
             if since == 0 {
@@ -81,12 +81,12 @@ impl Labels {
 }
 
 impl Attribute {
-    /// One of which no label is known.
+    /// An attribute without labels.
     pub fn new(width: usize) -> Self {
         Self { labels: Labels::new(width), scales: vec![Scale::default(); width], gains: Labels::new(2) }
     }
 
-    /// Go to so many rates.
+    /// Change the number of rates.
     pub fn widen(&mut self, width: usize) {
         let Labels { count, sums, .. } = &mut self.labels;
         let before = std::mem::replace(sums, vec![0.0; width]);
@@ -95,7 +95,7 @@ impl Attribute {
     }
 }
 
-/// From the labels of the second of two classes to those of more.
+/// Translate the sum of the second of two classes to those of more classes.
 pub fn widened(count: f64, before: &[f64], sums: &mut [f64]) {
     sums[..before.len()].copy_from_slice(before);
     if before.len() == 1 && sums.len() > 1 {

@@ -1,4 +1,4 @@
-//! Least mean squares, which can be merged: to test with.
+//! Least mean squares, which can be merged, for tests.
 
 use std::collections::BTreeMap;
 

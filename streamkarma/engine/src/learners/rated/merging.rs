@@ -1,10 +1,10 @@
-//! Merging what labels say of categories, beside the learners.
+//! Merging target statistics, beside the learners.
 //!
-//! Labels add up; those that all models began with count once, as far as they have not faded. Rates are standardised
-//! here and not by the encoder, so that [`Learner::complete_changes`] adds what becomes
-//! of them. Where the classes were numbered anew, the rate of one of two classes becomes that of the other, which is
-//! its negative; of several classes rates change places. If there are more classes than rates, a class that has one
-//! only from then on is taken to have had its part of the labels of classes without one.
+//! Labels add up; those that all models began with count once, as far as they have not decayed. Rates are standardised
+//! here and not by the encoder, so [`Learner::complete_changes`] adds how their scales change. Where classes were
+//! renumbered, the rate of one of two classes becomes that of the other, which is its negative; with several classes,
+//! rates are permuted. If there are more classes than rates, a class that gets a rate only now is assumed to have had
+//! an equal share of the labels of classes without one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use crate::learner::Learner;
 use crate::scale::Scale;
 
 impl Rated {
-    /// Number the classes anew. The learner goes on to see the rates that it saw.
+    /// Renumber the classes. The learner continues to see the same rates.
     pub(super) fn relabel_rates(&mut self, places: &[usize]) {
         if !self.settings.regression {
             self.classes.iter_mut().for_each(|class| *class = places[*class]);
         }
     }
 
-    /// Add to how models go over into a merged one what becomes of their rates; this one's way comes first.
+    /// Add how rates change to the changes of models into a merged one; this model's change comes first.
     pub(super) fn complete_rates(&self, parts: &[&Self], changes: &mut [Change]) {
         let models = || std::iter::once(self).chain(parts.iter().copied());
         let carried: Vec<_> = models().zip(&*changes).map(|(model, change)| model.carried(change)).collect();
@@ -39,7 +39,7 @@ impl Rated {
         }
     }
 
-    /// Go over to the names of a merged model; returns how the learner does.
+    /// Translate to the names of a merged model; returns the change for the learner.
     pub(super) fn carry_rates(&mut self, change: &Change) -> Change {
         let mut all = change.clone();
         for moved in self.moved(change) {
@@ -58,7 +58,7 @@ impl Rated {
         all
     }
 
-    /// Take in the labels of parts.
+    /// Merge in the labels of parts.
     pub(super) fn merge_rates(&mut self, parts: &[&Self]) {
         let tables: Vec<_> = parts.iter().map(|part| &part.table).collect();
         let settings = self.settings;
@@ -99,7 +99,7 @@ impl Rated {
         }
     }
 
-    /// Whether rates are of the classes that [`class_of`] has.
+    /// Whether rates belong to the classes given by [`class_of`].
     pub(super) fn is_in_order(&self) -> bool {
         self.classes.iter().copied().eq((0..self.width()).map(class_of))
     }
@@ -111,12 +111,12 @@ impl Rated {
 
     /// The number that a rate will have; None if its class will have none.
     fn slot(&self, number: usize) -> Option<usize> {
-        // What `class_of` does is its own inverse.
+        // `class_of` is its own inverse.
         let slot = if self.classes.len() == 1 { 0 } else { class_of(self.classes[number]) };
         Some(slot).filter(|&slot| slot < self.width())
     }
 
-    /// What is known of attributes, by the places that they will have.
+    /// The attributes by the first coordinates that their rates will have.
     fn carried(&self, change: &Change) -> BTreeMap<u32, Attribute> {
         let width = self.width();
         let mut all = BTreeMap::new();
@@ -141,7 +141,7 @@ impl Rated {
         if self.settings.regression { change.target == (0.0, 1.0) } else { self.is_in_order() }
     }
 
-    /// From sums as the classes and the scale of the targets were to those that they are from now on.
+    /// Translate sums from the previous classes and target scale to those from now on.
     fn carry_sums(&self, change: &Change, count: f64, before: &[f64], sums: &mut [f64]) {
         let (shift, stretch) = change.target;
         if self.settings.regression {
@@ -157,19 +157,19 @@ impl Rated {
         }
     }
 
-    /// Where the rates of attributes will be.
+    /// The new positions of the rates of attributes.
     fn moved(&self, change: &Change) -> Vec<Moved> {
         let all = self.attributes.keys().filter_map(|&first| self.moved_of(change, first));
         all.flatten().collect()
     }
 
-    /// The same of an attribute; None if it is forgotten.
+    /// The same for one attribute; None if it is dropped.
     fn moved_of(&self, change: &Change, was_first: u32) -> Option<Vec<Moved>> {
         let owner = *change.owners.get(was_first as usize).filter(|&&owner| owner != DROPPED)?;
         let coordinates = (0..).zip(&change.owners);
         let olds: Vec<u32> = coordinates.filter(|(_, own)| **own == owner).map(|(old, _)| old).collect();
         let mut news: Vec<u32> = olds.iter().map(|&old| change.coordinates[old as usize]).collect();
-        // Rates are numbered as their places ascend.
+        // Rates are numbered in ascending order of coordinates.
         news.sort_unstable();
         if news.contains(&DROPPED) || news.len() != self.settings.rates {
             return None;
@@ -189,15 +189,15 @@ impl Rated {
     }
 }
 
-/// A rate, and where it will be.
+/// A rate and its new position.
 struct Moved {
-    /// The first place of the rates of its attribute.
+    /// The first coordinate of its attribute's rates, old and new.
     was_first: u32,
     first: u32,
-    /// Its number, and the one that it will have.
+    /// Its number, old and new.
     number: usize,
     slot: Option<usize>,
-    /// Its place.
+    /// Its coordinate, old and new.
     old: u32,
     new: u32,
 }

@@ -30,7 +30,7 @@ fn copied(model: &Rated) -> Rated {
     made
 }
 
-/// The category, the value and the label of an event, which goes by the category.
+/// The category, the value and the label of an event; the label depends on the category.
 fn event(t: u64, model: &Rated) -> (u64, f64, f64) {
     let mut seed = t.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut random = || {
@@ -53,7 +53,7 @@ fn event(t: u64, model: &Rated) -> (u64, f64, f64) {
     (category, value, label)
 }
 
-/// What is said of an event whose rates are at three places or at one, and is learned.
+/// The scores of an event whose rates are at three coordinates or at one, and which is learned.
 fn step(model: &mut Rated, places: &[u32], (category, value): (u64, f64), lesson: Lesson) -> Vec<f64> {
     let key = as_value(key_of(5, &category.to_le_bytes()));
     let places = &places[..model.settings.rates];
@@ -68,7 +68,7 @@ fn step(model: &mut Rated, places: &[u32], (category, value): (u64, f64), lesson
 
 const PLACES: [u32; 3] = [4, 5, 7];
 
-/// One that goes on from another, by events whose labels are turned into others.
+/// A model that continues from another, on events whose labels are mapped by `turned`.
 fn gone_on(from: &Rated, events: Range<u64>, turned: impl Fn(f64) -> f64) -> Rated {
     let mut made = copied(from);
     for t in events {
@@ -86,7 +86,7 @@ fn same_names(settings: Settings) -> Change {
     Change::none(3, owners)
 }
 
-/// The parts made one, all by the same names.
+/// The merged parts, all with the same names.
 fn merged(base: &Rated, parts: &[&Rated]) -> Rated {
     let mut models: Vec<Rated> = std::iter::once(&base).chain(parts).map(|each| copied(each)).collect();
     let mut changes = vec![same_names(base.settings); models.len()];
@@ -171,7 +171,8 @@ fn with_more_classes_than_rates_all_have_some() {
     model.relabel(&[4, 1, 0, 3, 2]).unwrap();
     let Labels { count, sums, .. } = model.attributes[&4].labels.clone();
     let found = merged(&none, &[&model]).attributes[&4].labels.clone();
-    // Of classes 1, 4 and 0 by now, the places are 1, 2 and 0; nothing is known of the class that is 2 now.
+    // The rates now belong to classes 1, 4 and 0, and become those of 1, 0 and 2; there are no data on the class that
+    // is 2 now.
     assert_eq!((found.sums[0], found.sums[1]), (sums[0], sums[2]));
     assert!((found.sums[2] - (count - sums.iter().sum::<f64>()) / 2.0).abs() < 1e-9);
 }
@@ -184,7 +185,7 @@ fn names_and_targets_may_change() {
         carried.carry(&same).unwrap();
         assert_eq!(carried.own_state(), model.own_state());
         let (shift, stretch) = if settings.regression { (0.4, 1.7) } else { (0.0, 1.0) };
-        // The rates' places come in another order, and remain in ascending order for them.
+        // The coordinates of the rates are permuted, and the rates are again numbered in ascending order of them.
         let coordinates = vec![0, 3, DROPPED, DROPPED, 8, 2, DROPPED, 6, DROPPED, DROPPED];
         carried.carry(&Change { coordinates, target: (shift, stretch), ..same }).unwrap();
         let places = if settings.rates == 1 { [8, 0, 0] } else { [2, 6, 8] };
@@ -192,14 +193,14 @@ fn names_and_targets_may_change() {
             let (category, value, label) = event(t, &model);
             let lesson = |label| Lesson { weight: f64::from(u8::from(t % 2 == 0)), ..Lesson::of(label) };
             let before = step(&mut model, &PLACES, (category, value), lesson(label));
-            // The value's place is 3 by now, where there is room for it as the last item.
+            // The value's coordinate is now 3, and its item can come last.
             let after = step_at(&mut carried, &places, (category, value), lesson((label - shift) / stretch));
             before.iter().zip(&after).for_each(|(a, b)| assert!((a - (shift + stretch * b)).abs() < 1e-9));
         }
     }
 }
 
-/// As `step`, with the value behind the rates.
+/// Like `step`, with the value after the rates.
 fn step_at(model: &mut Rated, places: &[u32], (category, value): (u64, f64), lesson: Lesson) -> Vec<f64> {
     let key = as_value(key_of(5, &category.to_le_bytes()));
     let places = &places[..model.settings.rates];
@@ -214,7 +215,7 @@ fn step_at(model: &mut Rated, places: &[u32], (category, value): (u64, f64), les
 
 #[test]
 fn the_table_keeps_those_with_the_most_labels() {
-    // All of them meet.
+    // All of them collide.
     let key = |number: u64| 5 + (number << 13);
     let table = |keys: Range<u64>, labels: u64| {
         let mut table = Table::new(1);

@@ -1,23 +1,23 @@
-//! Target statistics: what the labels of earlier events say of a category, as a number beside it.
+//! Target statistics: a number beside each category, computed from the labels of earlier events with it.
 //!
-//! A category of its own weight needs many events to be learned, and one that comes for the second time has
-//! learned nearly nothing. The share of positive labels among its events is a number that all categories of
-//! an attribute have in common, so that one weight for it serves them all. With n labels, s of them positive,
-//! and the share p among the labels of all events with that attribute, the number is
+//! A separate weight for each category needs many events to be learned, and for one that occurs for the second time
+//! nearly nothing has been learned. The fraction of positive labels among its events is a number that all categories
+//! of an attribute have in common, so that a single weight serves them all. With n labels, s of them positive, and the
+//! fraction p of positive labels among all events with that attribute, the number is
 //!
 //! ```text
 //! log(q / (1 - q)) - log(p / (1 - p)),   q = (s + SHRINK p) / (n + SHRINK);
 //! ```
 //!
-//! for several classes one for each against the others, and for a regression, whose targets are standardised,
-//! the mean q less the mean p. Of several categories at once it is the sum, divided by the root of their number.
-//! Then it is standardised as numbers are.
+//! for several classes, one number for each against the others, and for a regression, whose targets are standardised,
+//! the mean q less the mean p. For several categories at once it is the sum, divided by the square root of their
+//! number. Then it is standardised like other numbers.
 //!
-//! A number that comes back, such as that of a customer, is taken for a category, too, where that tells more than its
-//! size does: see [`gains`].
+//! A recurring number, such as a customer number, is treated as a category as well, where that tells more than its
+//! size: see [`gains`].
 //!
-//! Only labels of earlier events count, as they come: nothing leaks, and a label that comes late is heeded
-//! from then on.
+//! Only labels of earlier events are used, as they arrive: nothing leaks, and a late label takes effect when it
+//! arrives.
 
 mod filled;
 mod gains;
@@ -50,48 +50,48 @@ use crate::merging::{ensure_alike, of_kind};
 use crate::rate_key::{from_value, is_key, is_neighbourhood};
 use crate::state::{Refused, State};
 
-/// How rates are made.
+/// How rates are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Most classes that have rates.
+    /// Maximum number of classes with rates.
     pub rates: usize,
-    /// Whether labels are targets.
+    /// Whether labels are targets of a regression.
     pub regression: bool,
     /// Whether numbers are standardised.
     pub scale: bool,
-    /// How many events count in what all have in common.
+    /// Memory, in events, of the statistics shared by all categories.
     pub longest: f64,
 }
 
-/// A learner, and what labels say of categories, which it gets as numbers.
+/// A learner, with the target statistics of categories as additional numbers.
 #[derive(Clone)]
 pub struct Rated {
     inner: Box<dyn Learner>,
     settings: Settings,
     table: Table,
-    /// Of the attributes that have rates, by the coordinate of these.
+    /// The attributes that have rates, by the first coordinate of these.
     attributes: BTreeMap<u32, Attribute>,
-    /// The class that each rate is of; as [`class_of`] has it, but for a model whose classes were numbered anew.
+    /// The class of each rate, as in [`class_of`], except in a model whose classes were renumbered.
     classes: Vec<usize>,
-    /// Events with numbers whose labels come late.
+    /// Events with numbers that await their labels.
     waiting: Waiting,
     filled: Filled,
 }
 
 impl Rated {
-    /// Around a learner of two classes or a regression.
+    /// Wrap a learner of two classes or a regression.
     pub fn new(inner: Box<dyn Learner>, settings: Settings) -> Self {
         let (table, attributes, classes) = (Table::new(1), BTreeMap::new(), vec![class_of(0)]);
         let (waiting, filled) = (Waiting::default(), Filled::default());
         Self { inner, settings, table, attributes, classes, waiting, filled }
     }
 
-    /// How many rates an attribute has.
+    /// Number of rates per attribute.
     fn width(&self) -> usize {
         self.inner.classes().min(self.settings.rates)
     }
 
-    /// Put events with their rates together. What they are is not known before the labels of those before are.
+    /// Fill events with their rates. These depend on the labels of the events before.
     fn fill(&mut self, block: &Block, lessons: &[Lesson]) {
         let mut filled = std::mem::take(&mut self.filled);
         filled.clear();
@@ -129,7 +129,7 @@ impl Rated {
         filled.starts.push(filled.values.len());
     }
 
-    /// Events one by one, with what was given up on the way.
+    /// Process events one at a time, applying the evictions in between.
     fn run_in_turn(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let classes = self.classes();
         for (t, row) in scores.chunks_exact_mut(classes).enumerate() {
@@ -146,8 +146,8 @@ fn has_number(event: &Event) -> bool {
     event.values.iter().any(|&value| from_value(value).is_some_and(is_neighbourhood))
 }
 
-/// The class whose rate has that number. Of two classes the only rate is that of the second, and remains so
-/// when there are more.
+/// The class of the rate with that number. With two classes the only rate is that of the second, and remains so when
+/// there are more.
 fn class_of(number: usize) -> usize {
     if number < 2 { 1 - number } else { number }
 }
@@ -190,12 +190,12 @@ impl Learner for Rated {
         if !event.values.iter().any(|&value| is_key(value)) {
             return self.inner.learn_predicted(event, lesson, scores);
         }
-        // The labels are those that it was predicted with.
+        // The labels are those with which it was predicted.
         self.fill(&Block::of(&event, &[0, event.len()]), &[lesson]);
         self.inner.learn_predicted(self.filled.block().event(0), lesson, scores)
     }
 
-    /// A rate is a value of its attribute.
+    /// A rate is explained as a value of its attribute.
     fn explain(&mut self, event: Event, into: &mut Explanation) {
         if !event.values.iter().any(|&value| is_key(value)) {
             return self.inner.explain(event, into);

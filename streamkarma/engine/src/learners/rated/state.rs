@@ -1,4 +1,4 @@
-//! What is known of labels, as arrays: put out, and checked when it comes back.
+//! Saving target statistics as arrays, and restoring them with checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::{Rated, class_of};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, State, ensure};
 
-/// Begins the names of its arrays.
+/// Prefix of the names of its arrays.
 pub const PART: &str = "rates";
 
 impl Rated {
-    /// Know no label.
+    /// Forget all labels.
     pub(super) fn clear(&mut self) {
         self.table = Table::new(self.width());
         self.attributes.clear();
@@ -21,13 +21,13 @@ impl Rated {
         self.classes = (0..self.width()).map(class_of).collect();
     }
 
-    /// The memory that it takes beside the learner's.
+    /// Memory used in addition to the learner's, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let each = self.width() * (8 + size_of::<Scale>()) + size_of::<Attribute>();
         self.table.bytes() + (self.attributes.len() * each) as u64
     }
 
-    /// All but the learner's; nothing if there is nothing.
+    /// Everything except the learner's state; empty if there is nothing.
     pub(super) fn own_state(&self) -> State {
         let mut state = State::default();
         self.waiting.put(&mut state);
@@ -55,7 +55,7 @@ impl Rated {
         state
     }
 
-    /// Take over such a state, of a learner that has its own already.
+    /// Restore such a state; the learner has its own already.
     pub(super) fn restore_own(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
         const WHY: &str = "what labels said of attributes contradicts itself";
         self.clear();
@@ -107,7 +107,7 @@ impl Rated {
     }
 }
 
-/// The learner's part of a state, and the rest.
+/// Split a state into the learner's and the rest.
 pub fn split(state: &State) -> (State, State) {
     let prefix = format!("{PART}.");
     let (mut inner, mut own) = (State::default(), State::default());

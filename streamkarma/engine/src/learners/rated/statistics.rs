@@ -1,4 +1,4 @@
-//! Rates, and the labels that they are made of.
+//! Rates, and the labels from which they are computed.
 
 use super::keys::Keys;
 use super::labels::{Attribute, Labels, LabelsMut};
@@ -9,34 +9,34 @@ use crate::math::log;
 use crate::rate_key::is_neighbourhood;
 use crate::scale::{CLIP, Scale, within};
 
-/// So many labels as all have, on average, stand beside those of a category.
+/// Weight, in labels, of the attribute's average that is added to the labels of a category.
 pub(super) const SHRINK: f64 = 5.0;
-/// A label, as it is counted.
+/// A label as it is counted.
 pub(super) struct Own<'a> {
-    /// What it is of each rate.
+    /// Its value for each rate.
     pub labels: &'a [f64],
     pub weight: f64,
-    /// After so many labels the event was asked about.
+    /// Number of labels before the event was predicted.
     pub since: u64,
 }
 
-/// So many of the latest labels of a category count.
+/// Memory, in labels, of the statistics of a category.
 const LATEST: f64 = 100.0;
 
 impl Settings {
-    /// What is left of the labels that all have in common once there is another.
+    /// The factor by which a new label decays the statistics shared by all categories.
     pub(super) fn keep(&self) -> f64 {
         1.0 - 1.0 / self.longest
     }
 
-    /// The same of the labels of a category, or of a neighbourhood, which has many.
+    /// The same for a category, or for a neighbourhood, which has many labels.
     pub(super) fn keep_of(&self, key: u64) -> f64 {
         if is_neighbourhood(key) { self.keep() } else { 1.0 - 1.0 / LATEST.min(self.longest) }
     }
 }
 
 impl Rated {
-    /// The rate of a number, of the categories whose keys are given.
+    /// The rate of that number, for the categories whose keys are given.
     pub(super) fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> (f64, f64) {
         let coordinate = keys.coordinates[0];
         let known = self.attributes.get(&coordinate);
@@ -53,7 +53,7 @@ impl Rated {
         (scale.standardise(rate, 0.0, longest).value, rate)
     }
 
-    /// What the categories of an event say of the rate of each number, over all of its attributes that have rates.
+    /// The sum of each rate over the event's attributes with rates, from categories only.
     fn of_categories(&self, event: &Event) -> Vec<f64> {
         let mut all = vec![0.0; self.width()];
         let mut at = 0;
@@ -71,7 +71,7 @@ impl Rated {
         all
     }
 
-    /// Of some categories of an attribute.
+    /// The rate for several categories of an attribute.
     fn rate_of_all(&self, keys: &Keys, attribute: &Attribute, number: usize) -> f64 {
         let found = keys.names().filter_map(|key| self.table.find(key));
         let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
@@ -79,7 +79,7 @@ impl Rated {
         if count > 1 { sum / (count as f64).sqrt() } else { sum }
     }
 
-    /// Of one category, beside what all have in common.
+    /// The rate for one category, relative to the labels of all.
     fn rate_of(&self, (count, sums): (f64, &[f64]), all: &Labels, number: usize) -> f64 {
         let (sum, total) = (sums[number], all.sums[number]);
         if self.settings.regression {
@@ -92,7 +92,7 @@ impl Rated {
         log(own / rest) - log(share / others)
     }
 
-    /// Take in the label of an event.
+    /// Learn the label of an event.
     pub(super) fn learn(&mut self, event: &Event, lesson: &Lesson) {
         let (width, settings) = (self.width(), self.settings);
         let is_binary = self.inner.classes() == 1;

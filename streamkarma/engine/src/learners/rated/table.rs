@@ -1,4 +1,4 @@
-//! What the labels of categories were, by key, in a table of a fixed size.
+//! The label statistics of categories, by key, in a table of fixed size.
 
 use std::cmp::Reverse;
 
@@ -6,56 +6,56 @@ use super::labels::{Labels, LabelsMut};
 use crate::rate_key::KEYS;
 use crate::state::{Refused, State, ensure};
 
-/// A key may be at one of so many places in its bucket; of more that meet there, the one that had no label
-/// for the longest time gives way.
+/// Number of slots in a bucket; when more keys collide in one, the key without a label for the longest time is
+/// evicted.
 const WAYS: usize = 8;
 const BUCKETS: usize = 1 << 13;
 
-/// No label, or nobody's place: keys are not 0.
+/// Marks a free slot: keys are not 0.
 const NOBODY: u64 = 0;
 
-/// No number of a state is larger.
+/// Upper bound on the numbers of a state.
 pub const LARGEST_SUM: f64 = 1e250;
 
 /// Labels by key. Empty until the first one.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     keys: Vec<u64>,
-    /// The number of the last label of each.
+    /// The number of each key's last label.
     times: Vec<u64>,
-    /// How many labels each had.
+    /// The weighted number of labels of each key.
     counts: Vec<f64>,
-    /// Their sums, so many of each.
+    /// Their sums, `width` for each key.
     sums: Vec<f64>,
-    /// How many labels each had, of which none counts less than another.
+    /// The unweighted number of labels of each key.
     seen: Vec<u64>,
     width: usize,
-    /// Labels so far.
+    /// Number of labels so far.
     clock: u64,
 }
 
 impl Table {
-    /// One that knows nothing, for so many sums of each key.
+    /// An empty table, with this many sums per key.
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
-    /// How many keys it has.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.keys.iter().filter(|key| **key != NOBODY).count()
     }
 
-    /// The room that it takes.
+    /// Memory used, in bytes.
     pub fn bytes(&self) -> u64 {
         8 * (4 * self.keys.len() + self.sums.len()) as u64
     }
 
-    /// How many labels there were.
+    /// Number of labels so far.
     pub fn clock(&self) -> u64 {
         self.clock
     }
 
-    /// Which was the last label of a key, if it has any.
+    /// The number of a key's last label, if it has any.
     pub fn last(&self, key: u64) -> Option<u64> {
         Some(self.times[self.find_place(key)?])
     }
@@ -76,7 +76,7 @@ impl Table {
         &self.sums[place * self.width..][..self.width]
     }
 
-    /// What there is of a key that gets a label, and a place if it has none.
+    /// The entry of a key that gets a label, and a slot if it has none.
     pub fn enter(&mut self, key: u64) -> LabelsMut<'_> {
         if self.keys.is_empty() {
             self.make_room();
@@ -100,14 +100,14 @@ impl Table {
         self.seen = vec![0; size];
     }
 
-    /// Where a key is, or is to be. Free places have the least time.
+    /// The slot of a key, or the one it will get. Free slots have the least time.
     fn place(&self, key: u64) -> usize {
         let places = bucket(key)..bucket(key) + WAYS;
         let own = places.clone().find(|&place| self.keys[place] == key);
         own.or_else(|| places.min_by_key(|&place| (self.times[place], self.keys[place]))).unwrap_or(0)
     }
 
-    /// Give a key its labels, and the number of the last one.
+    /// Set the labels of a key, and the number of the last one.
     fn fill(&mut self, key: u64, labels: Labels, time: u64) {
         let LabelsMut { count, sums, seen } = self.enter(key);
         (*count, *seen) = (labels.count, labels.seen);
@@ -116,11 +116,11 @@ impl Table {
         self.times[place] = time;
     }
 
-    /// Take in the labels that parts have, each of which was once as this one is; with each label of a key, `keep`
-    /// is left of those before.
+    /// Merge in the labels of parts, each of which started from this one; with each label of a key, the previous ones
+    /// decay by `keep`.
     ///
-    /// Where more keys meet than there is room for, those with the most labels stay. Only then does it show
-    /// whether some of the parts were merged before.
+    /// Where more keys collide than there is capacity for, those with the most labels are kept. Only then does the
+    /// result depend on whether some of the parts were merged before.
     pub fn merge(&mut self, parts: &[&Self], keep: impl Fn(u64) -> f64, is_signed: bool) {
         let all = || std::iter::once(&*self).chain(parts.iter().copied());
         let mut keys: Vec<u64> =
@@ -141,7 +141,7 @@ impl Table {
         *self = Self { clock, ..merged };
     }
 
-    /// The labels of a key, and when it had the last.
+    /// The labels of a key, and the number of the last one.
     fn merged(&self, key: u64, parts: &[&Self], keep: f64, is_signed: bool) -> (Labels, u64) {
         let before = self.labels(key);
         let (base, time) = before.unwrap_or_else(|| (Labels::new(self.width), 0));
@@ -156,7 +156,7 @@ impl Table {
         Some((Labels { count, sums, seen }, self.times[place]))
     }
 
-    /// Go to so many sums of each key, as `widen` makes them of those before and the count.
+    /// Change the number of sums per key; `widen` computes them from the count and the previous ones.
     pub fn widen(&mut self, width: usize, widen: impl Fn(f64, &[f64], &mut [f64])) {
         let mut sums = vec![0.0; self.keys.len() * width];
         for (place, to) in sums.chunks_exact_mut(width).enumerate() {
@@ -165,7 +165,7 @@ impl Table {
         (self.sums, self.width) = (sums, width);
     }
 
-    /// Put all there is into a state.
+    /// Save everything to a state.
     pub fn put(&self, state: &mut State) {
         let is_taken = |place: &usize| self.keys[*place] != NOBODY;
         let mut places: Vec<usize> = (0..self.keys.len()).filter(is_taken).collect();
@@ -181,11 +181,11 @@ impl Table {
         state.put_i64s("key_seen", places.iter().map(|&place| self.seen[place] as i64).collect(), &[size]);
     }
 
-    /// From a state, with so many sums of each key, which may be below 0 or not.
+    /// Restore from a state, with this many sums per key, which may be below 0 if `is_signed`.
     ///
     /// # Errors
     ///
-    /// If no labels leave such a state.
+    /// If the state is invalid.
     pub fn from_state(state: &State, width: usize, is_signed: bool) -> Result<Self, Refused> {
         const WHY: &str = "what labels said of categories contradicts itself";
         let (keys, shape) = state.u64s("keys")?;
@@ -211,21 +211,21 @@ impl Table {
     }
 }
 
-/// Where the places of a key begin.
+/// The first slot of a key's bucket.
 fn bucket(key: u64) -> usize {
     key as usize % BUCKETS * WAYS
 }
 
-/// Keys of a bucket go together.
+/// Keys of a bucket are adjacent.
 fn order(key: u64) -> (usize, u64) {
     (bucket(key), key)
 }
 
-/// How many labels there were, as a state has it under a name; a state of earlier on has their counts alone.
+/// The numbers of labels in a state under a name; older states have only the counts.
 ///
 /// # Errors
 ///
-/// If no labels leave such a state.
+/// If the state is invalid.
 pub fn seen_in(state: &State, name: &str, counts: &[f64]) -> Result<Vec<u64>, Refused> {
     let Ok((seen, _)) = state.i64s(name) else {
         return Ok(counts.iter().map(|count| count.ceil() as u64).collect());

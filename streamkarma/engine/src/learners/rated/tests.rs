@@ -11,7 +11,7 @@ use crate::state::ensure;
 /// Coordinates and values of events.
 type Seen = Arc<Mutex<Vec<(Vec<u32>, Vec<f64>)>>>;
 
-/// A learner that keeps what it sees.
+/// A learner that records what it sees.
 #[derive(Clone)]
 struct Recorder {
     classes: usize,
@@ -67,7 +67,7 @@ fn rated(settings: Settings) -> (Rated, Seen) {
     (Rated::new(Box::new(Recorder { classes: 1, seen: seen.clone() }), settings), seen)
 }
 
-/// Events of a category, with one of a second attribute beside it in some, and their labels.
+/// Events with a category, some of them also with one of a second attribute, and their labels.
 fn stream(events: u64, label: impl Fn(u64) -> f64) -> (Filled, Vec<Lesson<'static>>) {
     let (mut block, mut lessons) = (Filled::default(), Vec::new());
     block.clear();
@@ -138,7 +138,7 @@ fn reference(block: &Block, lessons: &[Lesson], rate: impl Fn(f64, f64, f64, f64
 fn assert_rates(seen: &Seen, expected: &[Vec<f64>], block: &Block) {
     for (t, ((coordinates, values), expected)) in seen.lock().unwrap().iter().zip(expected).enumerate() {
         let event = block.event(t);
-        // With two classes but the first coordinate of each.
+        // With two classes, only the first coordinate of each.
         let places = event.coordinates.iter().filter(|&&place| place < 20 || place % 10 == 0);
         assert!(coordinates.iter().eq(places));
         let rates = coordinates.iter().zip(values).filter(|(place, _)| **place >= 20);
@@ -248,14 +248,15 @@ fn several_classes_have_rates_each_and_that_of_the_second_stays_where_it_was() {
     let two_and_three: Vec<_> = seen.lock().unwrap()[200..].to_vec();
     let ((_, two), (places, three)) = (&two_and_three[0], &two_and_three[1]);
     assert_eq!(places[2..5], [20, 21, 22]);
-    // Two classes are each other's opposite; nothing is known of the third, where few labels say much.
+    // Two classes are each other's opposite; there are no data on the third, for which a few labels have a large
+    // effect.
     assert!(two[2] == three[2] && (two[2] + three[3]).abs() < 1e-9);
     for class in [0.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0] {
         learner.step(event, Lesson::of(class), &mut score[..3]);
     }
     learner.step(event, Lesson::NONE, &mut score[..3]);
     assert!(seen.lock().unwrap().last().unwrap().1[4] > three[4] + 1.0);
-    // Beyond the most that have rates, there are none.
+    // Classes beyond the maximum have no rates.
     learner.widen(5);
     learner.step(event, Lesson::NONE, &mut score);
     assert_eq!(seen.lock().unwrap().last().unwrap().0.len(), places.len());

@@ -1,24 +1,25 @@
-//! What was known when events were asked about whose labels come late.
+//! The number of labels at prediction time, for events whose labels arrive late.
 //!
-//! The labels of one patient may all come at once, long after the events: the first of them then says nothing new of
-//! the others, though it stands before them. So it is remembered how many labels there were when each was asked about.
+//! The labels of one patient may all arrive at once, long after the events: the first of them then tells nothing new
+//! about the others, although it is learned before them. So the number of labels when each event was predicted is
+//! recorded.
 
 use std::collections::BTreeMap;
 
 use crate::state::{Refused, State, ensure};
 
-/// Most events that are remembered; past it, the older half counts as asked about when the label came.
+/// Maximum number of events recorded; beyond it, the older half is treated as predicted when the label arrives.
 const MOST: usize = 10_000;
 
 /// The names of its arrays in a state.
 pub const ARRAYS: [&str; 2] = ["waiting", "waiting_since"];
 
-/// By ticket, how many labels there were.
+/// The number of labels at prediction time, by ticket.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting(BTreeMap<u64, u64>);
 
 impl Waiting {
-    /// Take note that an event is asked about after so many labels.
+    /// Record that an event was predicted after this many labels.
     pub fn ask(&mut self, ticket: u64, labels: u64) {
         self.0.entry(ticket).or_insert(labels);
         if self.0.len() > MOST {
@@ -28,12 +29,12 @@ impl Waiting {
         }
     }
 
-    /// How many labels there were when the event was asked about that has its label now, if it was before.
+    /// The number of labels when the event that now has its label was predicted, if it was predicted before.
     pub fn take(&mut self, ticket: u64) -> Option<u64> {
         self.0.remove(&ticket)
     }
 
-    /// Put all there is into a state, if there is any.
+    /// Save everything to a state, if there is anything.
     pub fn put(&self, state: &mut State) {
         if !self.0.is_empty() {
             let size = self.0.len();
@@ -42,11 +43,11 @@ impl Waiting {
         }
     }
 
-    /// From a state.
+    /// Restore from a state.
     ///
     /// # Errors
     ///
-    /// If no events leave such a state.
+    /// If the state is invalid.
     pub fn from_state(state: &State) -> Result<Self, Refused> {
         let Ok((tickets, shape)) = state.u64s(ARRAYS[0]) else { return Ok(Self::default()) };
         let (since, since_shape) = state.u64s(ARRAYS[1])?;

@@ -1,9 +1,9 @@
-//! Boosting: trees one after another, each following the slopes that those before it leave.
+//! Boosting: trees in sequence, each following the slopes that those before it leave.
 //!
-//! Of several classes a tree has a value for each in every leaf. Where it splits is found by the slopes in one direction,
-//! a random sign for each class, as in [I]: so a histogram is no larger than that of two classes.
+//! With several classes, every leaf has a value for each. Splits are found from the slopes in one direction, a random
+//! sign for each class, as in [I], so a histogram is no larger than with two classes.
 //!
-//! What trees say is found from all events, where they split from a sample. (From the sample alone, errors were 1 to 1.5 %
+//! Leaf values come from all events, splits from a sample. (With values from the sample alone, errors were 1 to 1.5 %
 //! higher on developers' streams and tables.)
 //!
 //! [I] Iosipoi, Vakhrushev: SketchBoost: Fast Gradient Boosted Decision Tree for Multioutput Problems, NeurIPS 2022.
@@ -14,16 +14,16 @@ use super::fitting::Task;
 use super::growing::{Ground, Grown, Sums};
 use crate::chance::Random;
 
-/// How many trees there are; of more than 16 classes fewer, so that there are no more scores in all.
+/// Number of trees; with more than 16 classes there are fewer, so that the total number of scores is no larger.
 const TREES: usize = 50;
 const MOST_SCORES: usize = 16 * TREES;
-/// Columns that may split a tree; of more, these are drawn for each.
+/// Maximum number of columns that may split a tree; if there are more, this many are drawn for each tree.
 const TRIED: usize = 32;
-/// The part of the events by which splits are found, out of 2^32.
+/// Fraction of the events from which splits are found, out of 2^32.
 const SAMPLED: u64 = 3_435_973_837; // 0.8
 
 impl Task {
-    /// Add trees, which follow the labels and weights of events.
+    /// Add trees that follow the labels and weights of events.
     pub(super) fn boost(&self, ensemble: &mut Ensemble, lessons: &[[f64; 2]], columns: &[Column]) {
         let mut scores = ensemble.base.repeat(lessons.len());
         let (mut slopes, mut curvatures) = (vec![0.0; scores.len()], vec![0.0; scores.len()]);
@@ -55,7 +55,7 @@ impl Task {
         }
     }
 
-    /// Grow a tree by the slopes of a sample.
+    /// Grow a tree from the slopes of a sample.
     fn grow(&self, tree: usize, columns: &[Column], slopes: &[f64], curvatures: &[f64]) -> Grown {
         let mut random = Random::new(tree as u64, self.step);
         let signs: Vec<f64> =
@@ -72,7 +72,7 @@ impl Task {
     }
 }
 
-/// Some numbers below a limit, or all if there are no more, ascending.
+/// Draw `most` numbers below a limit, or all if there are no more; ascending.
 fn drawn(limit: usize, most: usize, random: &mut Random) -> Vec<usize> {
     let mut all: Vec<usize> = (0..limit).collect();
     if limit > most {

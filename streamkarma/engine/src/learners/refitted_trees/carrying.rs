@@ -1,6 +1,6 @@
 //! Trees with the names, classes and units of a merged model.
 //!
-//! What they say stays the same.
+//! Their predictions stay the same.
 
 use super::RefittedTrees;
 use crate::change::Change;
@@ -10,7 +10,7 @@ use crate::merging::relabelled_rows;
 use crate::state::{Refused, ensure};
 
 impl RefittedTrees {
-    /// Number the classes anew; see [`Learner::relabel`].
+    /// Renumber the classes; see [`Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
         if places.is_sorted() {
             return Ok(());
@@ -31,7 +31,7 @@ impl RefittedTrees {
         Ok(())
     }
 
-    /// Go over to the names and units of a merged model; see [`Learner::carry`].
+    /// Convert to the names and units of a merged model; see [`Learner::carry`].
     pub(super) fn carry_over(&mut self, change: &Change) {
         if change.is_none() {
             return;

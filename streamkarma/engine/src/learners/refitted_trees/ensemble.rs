@@ -1,4 +1,4 @@
-//! The sum of trees, whose leaves learn.
+//! A sum of trees whose leaves learn.
 
 use super::Kind;
 use super::fitting::Task;
@@ -9,80 +9,80 @@ use crate::learners::row::Row;
 
 /// The coordinate of a node that is a leaf.
 pub const NONE: u32 = u32::MAX;
-/// That of the constant: it has no value in any event.
+/// The coordinate of the constant, which has no value in any event.
 const CONSTANT: u32 = 0;
-/// How much of a Newton step each of boosted trees takes.
+/// Fraction of a Newton step that each boosted tree takes.
 const RATE: f64 = 0.15;
-/// Curvature that every leaf of theirs has beside that of its events.
+/// Curvature that every leaf of a boosted tree has in addition to that of its events.
 pub const SHRINK: f64 = 1.0;
-/// What a leaf knows counts for no more curvature than this, so that it follows its events. With 100 there were as many
-/// errors on developers' streams, and 1.6 % fewer after a change; with 20, up to 3 % more on tables.
+/// Maximum curvature of what a leaf has learned, so that it follows its events. With 100 there were as many errors on
+/// developers' streams, and 1.6 % fewer after a change; with 20, up to 3 % more on tables.
 const MEMORY: f64 = 500.0;
 
 /// A node of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
-    /// What it splits by, or [`NONE`].
+    /// The coordinate it splits by, or [`NONE`].
     pub coordinate: u32,
     /// Values up to this one go left.
     pub cut: f64,
-    /// Whether what is missing goes left.
+    /// Whether missing values go left.
     pub missing_left: bool,
-    /// The left node below it; the right one is the next.
+    /// The left child; the right child is the next node.
     pub below: u32,
 }
 
 impl Node {
-    /// One with nothing below it.
+    /// A node with nothing below it.
     pub const LEAF: Self = Self { coordinate: NONE, cut: 0.0, missing_left: false, below: 0 };
 
-    /// The node below that a value leads to, NaN if it is missing.
+    /// The child that a value leads to, NaN if it is missing.
     pub fn next(&self, value: f64) -> usize {
-        // NaN is not below any cut. Bits, not ways to go: what will be missing nobody can foresee.
+        // NaN is not below any cut. Bits instead of branches, since what will be missing is unpredictable.
         let is_left = (value <= self.cut) | (value.is_nan() & self.missing_left);
         self.below as usize + usize::from(!is_left)
     }
 }
 
-/// Trees, and what they add to.
+/// Trees, and the scores that they add to.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     /// How the trees were fitted.
     pub kind: Kind,
-    /// Scores before any tree, as many as there are.
+    /// Scores before any tree.
     pub base: Vec<f64>,
-    /// Of a regression that was fitted: the unit of the scores.
+    /// The unit of the scores, of a regression that was fitted.
     pub unit: Option<Unit>,
-    /// And how far targets lie from their mean.
+    /// The deviation of targets from their mean.
     pub deviation: f64,
-    /// Where each tree begins.
+    /// The root of each tree.
     pub roots: Vec<u32>,
     /// One tree after another, children after their parents.
     pub nodes: Vec<Node>,
-    /// By node, as many as there are scores: the slopes of the events that ended here.
+    /// By node and score: the slopes of the events that ended here.
     pub slopes: Vec<f64>,
-    /// And their curvatures.
+    /// Likewise: their curvatures.
     pub curvatures: Vec<f64>,
-    /// And what the tree adds, which is a matter of both.
+    /// Likewise: what the tree adds, which follows from both.
     pub values: Vec<f64>,
-    /// Where the event in hand ends, tree by tree.
+    /// The leaf of the current event in each tree.
     leaves: Vec<u32>,
 }
 
 impl Ensemble {
-    /// One that has no tree, and so many scores.
+    /// An ensemble without trees, with `width` scores.
     pub fn new(kind: Kind, width: usize) -> Self {
         Self::based_on(kind, vec![0.0; width], None, 1.0)
     }
 
-    /// One that has no tree.
+    /// An ensemble without trees.
     pub fn based_on(kind: Kind, base: Vec<f64>, unit: Option<Unit>, deviation: f64) -> Self {
         let (roots, nodes, leaves) = (Vec::new(), Vec::new(), Vec::new());
         let (slopes, curvatures, values) = (Vec::new(), Vec::new(), Vec::new());
         Self { kind, base, unit, deviation, roots, nodes, slopes, curvatures, values, leaves }
     }
 
-    /// What it says of an event.
+    /// Compute the scores of an event.
     pub fn predict(&mut self, row: &Row<f64>, scores: &mut [f64]) {
         scores.copy_from_slice(&self.base);
         self.leaves.clear();
@@ -105,7 +105,7 @@ impl Ensemble {
         for leaf in self.leaves.drain(..) {
             task.judge(&scores, label, weight, &mut slopes, &mut curvatures);
             let own = leaf as usize * width..(leaf as usize + 1) * width;
-            // Of trees that are averaged, each says all by itself.
+            // Trees that are averaged each predict the whole target.
             if self.kind == Kind::Boosted {
                 scores.iter_mut().zip(&self.values[own.clone()]).for_each(|(score, value)| *score += value);
             }
@@ -121,7 +121,7 @@ impl Ensemble {
         }
     }
 
-    /// Put in one more tree, with the sums of its nodes.
+    /// Add a tree, with the sums of its nodes.
     pub fn push(&mut self, nodes: &[Node], slopes: &[f64], curvatures: &[f64]) {
         let first = self.nodes.len() as u32;
         self.roots.push(first);
@@ -135,14 +135,14 @@ impl Ensemble {
         self.evaluate();
     }
 
-    /// Find values of nodes that have none yet.
+    /// Compute the values of nodes that have none yet.
     pub fn evaluate(&mut self) {
         let new = self.values.len();
         let sums = self.slopes[new..].iter().zip(&self.curvatures[new..]);
         self.values.extend(sums.map(|(&slope, &curvature)| self.kind.value(slope, curvature)));
     }
 
-    /// At splits by what was given up, go where what is missing goes.
+    /// At splits by evicted coordinates, go where missing values go.
     pub fn forget(&mut self, gone: &Gone) {
         for node in &mut self.nodes {
             if gone.coordinates.binary_search(&node.coordinate).is_ok() {
@@ -151,7 +151,7 @@ impl Ensemble {
         }
     }
 
-    /// Go to so many classes; new ones begin where the rarest is.
+    /// Widen to this many classes; new ones begin with the score of the rarest.
     pub fn widen(&mut self, classes: usize) {
         let width = self.base.len();
         let wider = |numbers: &[f64], is_signed: bool, rest: f64| -> Vec<f64> {
@@ -176,7 +176,7 @@ impl Ensemble {
         self.evaluate();
     }
 
-    /// Bytes of all there is.
+    /// Bytes of everything.
     pub fn bytes(&self) -> usize {
         let numbers = self.slopes.len() + self.curvatures.len() + self.values.len();
         8 * numbers + size_of_val(&self.nodes[..])
@@ -184,11 +184,11 @@ impl Ensemble {
 }
 
 impl Kind {
-    /// What a tree adds where the sums of slopes and of curvatures are these.
+    /// What a tree adds, given the sums of slopes and of curvatures.
     pub fn value(self, slope: f64, curvature: f64) -> f64 {
         match self {
             Self::Boosted => -RATE * slope / (curvature + SHRINK),
-            // The mean over trees; 0 where there is nothing.
+            // The mean over trees; 0 where there are no events.
             Self::Randomised => -slope / (curvature + f64::MIN_POSITIVE) / TREES as f64,
         }
     }

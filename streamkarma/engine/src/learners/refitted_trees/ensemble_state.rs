@@ -1,4 +1,4 @@
-//! Trees as arrays, and back: what splits the nodes that are split, and the sums of the leaves.
+//! Trees to arrays, and back: the splits of nodes that are split, and the sums of the leaves.
 
 use super::ensemble::{Ensemble, NONE, Node};
 use crate::learner::Unit;
@@ -6,16 +6,16 @@ use crate::scale;
 use crate::state::{Refused, State, ensure};
 
 const WHY: &str = "the arrays of trees do not fit each other, or not this model";
-/// No sum of slopes or of curvatures is larger, nor is a score.
+/// Bound on sums of slopes and of curvatures, and on scores.
 const LARGEST: f64 = 1e60;
-/// No model has more nodes.
+/// Maximum number of nodes of a model.
 const MOST_NODES: usize = 1 << 20;
 
 impl Ensemble {
-    /// How many arrays there are.
+    /// Number of arrays.
     pub const ARRAYS: usize = 8;
 
-    /// Put the trees out.
+    /// Put the trees into a state.
     pub fn put(&self, state: &mut State) {
         let width = self.base.len();
         state.put_f64s("base", self.base.clone(), &[width]);
@@ -37,11 +37,11 @@ impl Ensemble {
         }
     }
 
-    /// Take those of a state; so many coordinates are known.
+    /// Take the trees from a state; `known` is the number of known coordinates.
     ///
     /// # Errors
     ///
-    /// If they contradict each other, or what is known.
+    /// If they contradict each other, or point outside of what is known.
     pub fn take(&mut self, state: &State, known: usize, is_regression: bool) -> Result<(), Refused> {
         let width = self.base.len();
         let ((base, shape), (deviation, other_shape)) = (state.f64s("base")?, state.f64s("deviation")?);
@@ -89,7 +89,7 @@ impl Ensemble {
         Ok(())
     }
 
-    /// By node, what its row of those of leaves says; 0 where it is split.
+    /// The rows of all nodes, from the rows of leaves; 0 where a node is split.
     fn of_nodes(&self, of_leaves: &[f64]) -> Vec<f64> {
         let (width, mut rows) = (self.base.len(), of_leaves.chunks_exact(self.base.len()));
         let mut all = vec![0.0; self.nodes.len() * width];
@@ -107,7 +107,7 @@ fn split_of(node: &Node) -> [i32; 3] {
     [coordinate, i32::from(node.missing_left), node.below as i32]
 }
 
-/// Whether each node is a root or below one other node, which comes before it.
+/// Check that each node is a root or below one other node, which comes before it.
 fn check_trees(splits: &[[i32; 3]], roots: &[i32]) -> Result<(), Refused> {
     let mut is_known = vec![false; splits.len()];
     for &root in roots {

@@ -1,6 +1,7 @@
-//! What attributes contribute to the scores: by how much these change where a path splits by them.
+//! What attributes contribute to the scores: the changes of the scores where a path splits by them.
 //!
-//! A node says what a leaf with the sums of all leaves below it would. What the roots say is left to the constant.
+//! A node's score is that of a leaf with the sums of all leaves below it. The scores of the roots are left to the
+//! constant.
 
 use super::RefittedTrees;
 use super::ensemble::NONE;

@@ -1,4 +1,4 @@
-//! What trees are fitted to, and the loss that they lower.
+//! The task that trees are fitted to, and the loss that they minimise.
 
 use super::Kind;
 use super::columns::columns_of;
@@ -10,21 +10,21 @@ use crate::loss::Loss;
 use crate::math::{log, logistic};
 use crate::scale::{CLIP, within};
 
-/// No curvature of an event is smaller.
+/// Minimum curvature of an event.
 const FLATTEST: f64 = 1e-6;
-/// No target is farther out, so that squares stay finite.
+/// Targets are clipped at this, so that squares stay finite.
 const LARGEST_TARGET: f64 = 1e12;
-/// No deviation of targets is smaller.
+/// Minimum deviation of targets.
 const NARROWEST: f64 = 1e-9;
 
-/// What a fit is to.
+/// The task of a fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// How trees are fitted.
     pub kind: Kind,
     /// Whether labels are targets.
     pub regression: bool,
-    /// Scores of an event.
+    /// Number of scores of an event.
     pub width: usize,
     /// The step of the latest event.
     pub step: u64,
@@ -33,7 +33,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Fit trees to the events that are kept.
+    /// Fit trees to the events kept.
     pub fn fit(&self, refits: &mut Refits) -> Ensemble {
         let labels = refits.latest.events.iter().map(|event| event.label);
         let lessons: Vec<[f64; 2]> =
@@ -47,17 +47,17 @@ impl Task {
         ensemble
     }
 
-    /// What trees are to say of a label.
+    /// The value that trees are to predict for a label.
     pub fn target(&self, label: f64) -> f64 {
         if !self.regression {
             return label;
         }
-        // A target far out is a matter of one leaf where trees are split at random, and of all trees where they add up.
+        // An outlying target affects one leaf where trees are split at random, but all trees where they add up.
         let is_cut = self.kind == Kind::Boosted && self.unit != Unit::NONE;
         within(self.unit.standard(label), if is_cut { CLIP } else { LARGEST_TARGET })
     }
 
-    /// What is best said of all events alike.
+    /// An ensemble without trees that predicts the best constant for all events.
     fn base(&self, lessons: &[[f64; 2]]) -> Ensemble {
         let total: f64 = lessons.iter().map(|[_, weight]| weight).sum();
         if self.regression {
@@ -81,7 +81,7 @@ impl Task {
         Ensemble::based_on(self.kind, base, None, 1.0)
     }
 
-    /// The slope of an event's loss in each score, and the curvature, both times its weight.
+    /// The slope of an event's loss in each score, and the curvature, both times the event's weight.
     pub fn judge(&self, scores: &[f64], label: f64, weight: f64, slopes: &mut [f64], curvatures: &mut [f64]) {
         if self.regression {
             slopes[0] = weight * (scores[0] - label);
@@ -96,7 +96,7 @@ impl Task {
         }
         Loss::Logistic.of_classes(scores, label as usize, slopes);
         for (class, (slope, curvature)) in slopes.iter_mut().zip(curvatures).enumerate() {
-            // The slope in the score of the class itself is its probability less 1.
+            // The slope in the score of the true class is its probability minus 1.
             let chance = if class == label as usize { *slope + 1.0 } else { *slope };
             *curvature = weight * (chance * (1.0 - chance)).max(FLATTEST);
             *slope *= weight;

@@ -3,14 +3,14 @@
 use super::columns::Column;
 use super::ensemble::{Node, SHRINK};
 
-/// Most leaves of a tree.
+/// Maximum number of leaves of a tree.
 const LEAVES: usize = 16;
-/// No leaf has less curvature. With ten events instead, errors were up to 4 % more on tables.
+/// Minimum curvature of a leaf. With a minimum of ten events instead, errors were up to 4 % higher on tables.
 const LEAST_CURVATURE: f64 = 1.0;
-/// What is gained by a split is at least this.
+/// Minimum gain of a split.
 const LEAST_GAIN: f64 = 1e-9;
 
-/// Of some events: the sums of slopes and of curvatures.
+/// The sums of slopes and of curvatures of some events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
     pub slope: f64,
@@ -27,13 +27,13 @@ impl Sums {
         Self { slope: self.slope - other.slope, curvature: self.curvature - other.curvature }
     }
 
-    /// By how much a step lowers the loss, twice.
+    /// Twice the reduction of the loss by a step.
     fn worth(self) -> f64 {
         self.slope * self.slope / (self.curvature + SHRINK)
     }
 }
 
-/// The sums of a leaf's events, bin by bin of the columns that are tried, one column after another.
+/// The sums of a leaf's events in each bin of the columns tried, one column after another.
 type Cells = Vec<Sums>;
 
 /// What a tree is grown from.
@@ -41,7 +41,7 @@ pub struct Ground<'a> {
     pub columns: &'a [Column],
     /// The columns that may split it.
     pub tried: Vec<usize>,
-    /// By event.
+    /// The sums of each event.
     pub each: &'a [Sums],
 }
 
@@ -68,21 +68,21 @@ struct Leaf {
     /// Its events, ascending.
     events: Vec<u32>,
     cells: Cells,
-    /// How it would best be split.
+    /// Its best split.
     split: Option<Split>,
 }
 
 /// A tree.
 #[derive(Default)]
 pub struct Grown {
-    /// The root first; of nodes below others the numbers are as in this tree.
+    /// The nodes, root first; children are numbered as in this tree.
     pub nodes: Vec<Node>,
-    /// By node that is split.
+    /// The split of each node, if it is split.
     splits: Vec<Option<Split>>,
 }
 
 impl Grown {
-    /// In which leaf an event is.
+    /// The leaf of an event.
     pub fn leaf_of(&self, columns: &[Column], event: usize) -> usize {
         let mut at = 0;
         while let Some(split) = &self.splits[at] {
@@ -91,7 +91,7 @@ impl Grown {
         at
     }
 
-    /// One more leaf, with nothing below it.
+    /// Add a leaf, with nothing below it.
     fn push(&mut self) -> usize {
         self.nodes.push(Node::LEAF);
         self.splits.push(None);
@@ -120,7 +120,7 @@ impl Ground<'_> {
             let (left, right): (Vec<u32>, Vec<u32>) =
                 events.into_iter().partition(|&event| split.is_left(self.columns, event as usize));
             grown.splits[node] = Some(split);
-            // The sums of the larger part are what the smaller one leaves of those of both.
+            // The sums of the larger side are those of both minus those of the smaller one.
             let (left_cells, right_cells) = if left.len() < right.len() {
                 let own = self.cells(&left);
                 let rest = rest_of(cells, &own);
@@ -177,7 +177,7 @@ impl Ground<'_> {
                     below.add(cell);
                     below
                 }));
-                // A loop of its own, for processors to compute several at a time.
+                // A separate loop, so that processors compute several at a time.
                 worths.clear();
                 worths.extend(left.iter().map(|&left| {
                     let right = all.without(left);
@@ -196,7 +196,7 @@ impl Ground<'_> {
     }
 }
 
-/// The sums of all but a part of the events.
+/// The sums of the events that remain without a part of them.
 fn rest_of(mut cells: Cells, part: &Cells) -> Cells {
     cells.iter_mut().zip(part).for_each(|(cell, part)| *cell = cell.without(*part));
     cells

@@ -1,4 +1,4 @@
-//! Trees of models that learned apart: fitted anew to the latest events of all of them.
+//! Merging trees of models trained separately: they are refitted to the latest events of all of them.
 
 use super::RefittedTrees;
 use crate::learner::{Learner, Unit};
@@ -6,7 +6,7 @@ use crate::merging::learned_since;
 use crate::state::Refused;
 
 impl RefittedTrees {
-    /// Take in what parts have learned; see [`Learner::merge`].
+    /// Add what parts have learned; see [`Learner::merge`].
     pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| part.settings == self.settings)?;
         if let [(only, _)] = learned[..] {
@@ -19,7 +19,7 @@ impl RefittedTrees {
 
     fn fit_to(&mut self, parts: &[&Self]) {
         self.refits.merge(&parts.iter().map(|part| &part.refits).collect::<Vec<_>>());
-        // Any of their units will do, and that of who has learned most is the most certain.
+        // Any of their units would do, and that of the part that has learned most is the most certain.
         let units = parts.iter().filter_map(|part| Some((part.refits.steps, part.ensemble.unit?)));
         let order = |(steps, one): &(u64, Unit), (other_steps, other): &(u64, Unit)| {
             let units = one.centre.total_cmp(&other.centre).then(one.spread.total_cmp(&other.spread));

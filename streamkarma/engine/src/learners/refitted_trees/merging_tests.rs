@@ -1,4 +1,4 @@
-//! What trees of merged models are fitted to, and what they say under other names, classes and units.
+//! The events that trees of merged models are fitted to, and predictions under other names, classes and units.
 
 use super::tests::{all, new};
 use super::*;
@@ -44,7 +44,7 @@ fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
         let all = merged(&base, &[&one, &two, &three]);
         assert_same(&merged(&base, &[&three, &one, &two]), &all, 0.0);
         assert_same(&merged(&base, &[&merged(&base, &[&one, &two]), &three]), &all, 0.0);
-        // One that has learned nothing brings nothing, and one alone is as it was.
+        // A part that has learned nothing adds nothing, and a single part stays as it was.
         assert_same(&merged(&base, &[&one, &base]), &one, 0.0);
     }
 }
@@ -73,7 +73,7 @@ fn under_other_names_classes_and_units_they_say_and_learn_the_same_until_the_nex
         }
         let (mut numbers, width) = (Numbers::new(6), before.classes());
         let (mut one, mut two) = (vec![0.0; width], vec![0.0; width]);
-        // A fit to turned labels may round otherwise, and so split otherwise.
+        // A fit to flipped labels may round differently, and so split differently.
         assert!(before.refits.due > before.refits.steps + 100);
         for _ in 0..100 {
             let mut sample = Sample::new(&mut numbers);

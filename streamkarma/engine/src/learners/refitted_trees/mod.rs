@@ -2,18 +2,18 @@
 //!
 //! *Boosted* trees are fitted as in [F] and [C]: by Newton steps on histograms, with shrinkage, where each tree sees a
 //! sample of the events [S]; see [`boosting`] and [`growing`]. *Randomised* ones are each grown on their own; see
-//! [`randomising`]. Both are fitted anew whenever there are half as many events again. In between, their leaves learn:
-//! each event adds the slope of its loss, given what boosted trees before this one say, to the sums of the leaf that it
-//! falls into, and a leaf says the Newton step by its sums, as it does after a fit. So the last event counts as much as the
-//! first; only where trees split is older.
+//! [`randomising`]. Both are refitted whenever the number of events has grown by half. In between, their leaves learn:
+//! each event adds the slope of its loss, given the predictions of the boosted trees before this one, to the sums of
+//! the leaf that it falls into, and a leaf predicts the Newton step from its sums, as after a fit. So the last event
+//! has as much weight as the first; only the splits are older.
 //!
-//! Events are kept, and compared with splits, by values as they came: those of early events were standardised on a
-//! scale that has moved since, and no split tells what that blurs. For the same reason targets are kept as they came, and are
-//! brought to one unit by each fit; a score goes from the unit of the fit to that of the event. With values and targets as
-//! they were standardised at the time, boosted trees alone make 3 % more errors and 6 % larger ones on 495 targets of R's
-//! tables (400 to 4,000 events).
+//! Events are kept, and compared with splits, by raw values: those of early events were standardised on a scale that
+//! has moved since, and no split can separate what that blurs. For the same reason targets are kept raw and converted
+//! to one unit by each fit; a score is converted from the unit of the fit to that of the event. With values and targets
+//! as they were standardised at the time, boosted trees alone make 3 % more errors and 6 % larger ones on 495 targets
+//! of R's tables (400 to 4,000 events).
 //!
-//! When they are fitted is a matter of [`Refits`].
+//! [`Refits`] decides when they are fitted.
 //!
 //! On 54 streams of river's generators (10,000 events, seed 101, nothing and 30 % missing) boosted trees alone make 9 %
 //! fewer errors, in the geometric mean, than with leaves that learn nothing between fits, and 2 % fewer on 495 targets
@@ -55,26 +55,26 @@ use crate::state::{Refused, State, ensure};
 /// How trees are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One after another, each to what those before it leave; see [`boosting`].
+    /// In sequence, each to what those before it leave; see [`boosting`].
     Boosted,
-    /// Each on its own, split at random; see [`randomising`]. Only in a regression.
+    /// Independently, split at random; see [`randomising`]. Only in a regression.
     Randomised,
 }
 
-/// How it learns; the same for its whole life.
+/// Settings of the learner, fixed for its whole life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// How trees are fitted.
     pub kind: Kind,
     /// Whether labels are targets.
     pub regression: bool,
-    /// How many of the latest events trees are fitted to, at most.
+    /// Maximum number of latest events that trees are fitted to.
     pub window: usize,
-    /// Steps after which what was learned counts half, 1 or more; 0 for never.
+    /// Steps after which the weight of what was learned is halved, 1 or more; 0 for never.
     pub half_life: f64,
 }
 
-/// The largest window; that of trees with as many leaves as events is smaller.
+/// The largest window; it is smaller for trees with as many leaves as events.
 const MOST_EVENTS: usize = 1 << 20;
 const MOST_RANDOMISED: usize = 1 << 15;
 /// The learner.
@@ -87,7 +87,7 @@ pub struct RefittedTrees {
 }
 
 impl RefittedTrees {
-    /// A learner that knows nothing.
+    /// A learner without data.
     ///
     /// # Errors
     ///
@@ -135,15 +135,15 @@ impl RefittedTrees {
         suffered
     }
 
-    /// Take in the error about the event that was predicted last.
+    /// Record the error on the event that was predicted last.
     ///
-    /// In a regression both the label and what was `said` are in the unit of the trees.
+    /// In a regression, both the label and the prediction (`said`) are in the unit of the trees.
     fn watch(&mut self, label: f64, weight: f64, said: f64) {
         let error = if self.settings.regression {
             let away = (label - said).abs();
             away / (away + self.ensemble.deviation)
         } else {
-            // The slope of the log loss is what was missing to a probability of 1.
+            // The slope of the log loss is the difference of the predicted probability from 1.
             self.slopes[if self.slopes.len() > 1 { label as usize } else { 0 }].abs()
         };
         self.refits.watch(error, weight);
@@ -165,7 +165,7 @@ impl RefittedTrees {
         if self.settings.regression { Loss::Squared } else { Loss::Logistic }
     }
 
-    /// The number of a class, or a target as it came.
+    /// The number of a class, or a raw target.
     fn label(&self, lesson: &Lesson) -> f64 {
         if self.settings.regression {
             within(lesson.target, LARGEST)

@@ -1,4 +1,4 @@
-//! What randomised trees say of events that they were fitted to, and what splits them.
+//! Predictions of randomised trees for events that they were fitted to, and their splits.
 
 use super::ensemble::NONE;
 use super::tests::randomised;
@@ -6,7 +6,7 @@ use super::*;
 use crate::learners::refits::FIRST;
 use crate::learners::samples::Numbers;
 
-/// The score of an event that has such values.
+/// The score of an event with these values.
 fn score(model: &mut RefittedTrees, values: &[f64]) -> f64 {
     let places: Vec<u32> = (0..=values.len() as u32).collect();
     let (places, values): (Vec<u32>, Vec<f64>) = places
@@ -72,7 +72,7 @@ fn what_is_missing_goes_where_it_fits_or_with_most_events() {
 fn leaves_learn_until_the_next_fit() {
     let mut model = randomised(0.0);
     (0..FIRST).for_each(|t| learn(&mut model, &[f64::from(t % 2 == 0)], (t % 2) as f64));
-    // Sixteen events say 0 so far.
+    // The leaf has sixteen events of target 0 so far.
     (0..15).for_each(|_| learn(&mut model, &[1.0], 1.0));
     assert_eq!(model.refits.fitted, FIRST);
     assert!((score(&mut model, &[1.0]) - 15.0 / 31.0).abs() < 1e-9);
@@ -81,7 +81,7 @@ fn leaves_learn_until_the_next_fit() {
 #[test]
 fn numbers_far_apart_make_no_deep_tree() {
     let mut model = randomised(0.0);
-    // Each cut takes off but a few of the largest.
+    // Each cut removes only a few of the largest.
     (0..300).for_each(|t| learn(&mut model, &[10.0_f64.powi(t % 300 - 200)], f64::from(t % 7)));
     let nodes = &model.ensemble.nodes;
     let mut depth = vec![0; nodes.len()];

@@ -1,4 +1,4 @@
-//! Refitted trees as arrays, and back.
+//! Refitted trees to arrays, and back.
 
 use super::ensemble::Ensemble;
 use super::{Kind, RefittedTrees, Settings};

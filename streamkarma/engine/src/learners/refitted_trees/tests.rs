@@ -1,4 +1,4 @@
-//! What refitted trees learn, sums of leaves and splits against plain ones, states, and what must break nothing.
+//! What refitted trees learn, sums of leaves and splits compared with plain ones, states, and malicious input.
 
 use super::columns::{Column, columns_of};
 use super::ensemble::NONE;
@@ -42,7 +42,7 @@ fn they_learn_boxes_categories_and_absence() {
     }
 }
 
-/// The scores of trees that learned samples whose values and targets were standardised in a unit that moves, or in none.
+/// Scores, and the final state, when values and targets are standardised in a unit that moves or is fixed.
 fn scores_in_units(task: Task, unit_at: impl Fn(u64) -> Unit) -> (Vec<f64>, State) {
     let mut model = new(task, 0.0);
     let (mut numbers, mut said, mut score) = (Numbers::new(11), Vec::new(), [0.0]);
@@ -94,7 +94,7 @@ fn they_follow_a_change() {
         wrong += usize::from(t >= 500 && score[0] * label <= 0.0);
     }
     assert!(wrong < 60 && model.refits.begun > 1100, "{wrong} {}", model.refits.begun);
-    // What is from before it is gone.
+    // Events from before the change are gone.
     assert!(model.refits.latest.events.iter().all(|event| event.step > model.refits.begun));
 }
 
@@ -195,7 +195,7 @@ fn a_split_by_what_was_given_up_goes_where_what_is_missing_goes() {
     assert_ne!(with, without);
     model.forget(&Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() });
     assert_eq!(score(&mut model, &[(2, 1.0)]), without);
-    // The coordinate comes back, as another, of which earlier events have nothing.
+    // The coordinate comes back with another meaning; earlier events have no value of it.
     let mut back = new(Task::Two, 0.0);
     back.restore(&model.state(), 4, 6).unwrap();
     assert_eq!(teach(&mut back, Task::Two, 8, 500), teach(&mut model, Task::Two, 8, 500));
@@ -269,7 +269,7 @@ fn what_attributes_contribute_adds_up() {
         let nothing = Event::of(&[0], &[0], &[1.0]);
         let empty = Explanation::of(&mut model, nothing, &[], 0, Unit::NONE);
         assert!(explanation.parts().any(|(_, parts)| parts[0].abs() > 0.01));
-        // With nothing observed, all is said by the constant.
+        // With nothing observed, the constant is the whole score.
         assert!(empty.parts().next().is_none() && empty.constants() == empty.scores);
         let sum: f64 = explanation.parts().map(|(_, parts)| parts[0]).sum();
         let all = sum + explanation.constants()[0] - explanation.scores[0];

@@ -1,12 +1,12 @@
-//! What was learned of a subspace goes over to other names and scales.
+//! Translating what was learned of a subspace to other names and scales.
 //!
-//! With x = shift + stretch x', what a model knows of x' follows from what it knows of x, but for one thing: the sum of
-//! x_i over the events that observe j as well is not kept, and taken to be its mean times their number. Correlations
-//! stay what they are, but for the sign of those with a coordinate that is turned round.
+//! With x = shift + stretch x', the statistics of x' follow from those of x, with one exception: the sum of x_i over
+//! the events that observe j as well is not kept, and is taken to be its mean times their number. Correlations are
+//! unchanged, except for the sign of those with a reversed coordinate.
 //!
-//! Weights are stretched, and what a shift is worth goes to the constant. Completed events have all values, so that
-//! scores stay; residuals have no mean, so that nothing is to be shifted. Only of coordinates that are weighed as they
-//! are observed, where there are more than slots, the constant gets the part that was there on average.
+//! Weights are stretched, and the effect of a shift goes to the constant. Completed events have all values, so scores
+//! are unchanged; residuals have no mean, so nothing needs to be shifted. Only for coordinates that are features as
+//! observed, if there are more of them than slots, the constant gets the effect on average.
 
 use super::examples::{Example, Examples};
 use super::linear::Move;
@@ -47,7 +47,7 @@ impl Subspace {
         }
     }
 
-    /// Where the weights go.
+    /// The moves of the weights.
     fn moves(&self, change: &Change) -> Vec<Move> {
         let rank = self.settings.rank as u32;
         let (value, indicator) = (|k: u32| rank + 2 * k, |a: u32| rank + 2 * a + 1);
@@ -67,7 +67,7 @@ impl Subspace {
         moves
     }
 
-    /// In what share of the events a coordinate is weighed together with its mean.
+    /// The fraction of the events in which the feature of a coordinate includes its mean.
     fn weighed_share(&self, coordinate: u32, change: &Change) -> f64 {
         match &self.form {
             Form::Pairs(pairs) if pairs.is_wide() && pairs.is_plain(coordinate) => {
@@ -95,20 +95,20 @@ impl Subspace {
 }
 
 impl Change {
-    /// The attribute and the coordinate that one of an owner becomes.
+    /// What a coordinate and its owner become: the new attribute and the new coordinate.
     fn place_of(&self, owner: u32, coordinate: u32) -> Option<(u32, u32)> {
         let place = |all: &[u32], at: u32| all.get(at as usize).copied().filter(|&to| to != DROPPED);
         place(&self.attributes, owner).zip(place(&self.coordinates, coordinate))
     }
 
-    /// What a sum of values becomes that were observed so often, with those of other coordinates as they are.
+    /// Translate a sum over `count` values of a coordinate; those of other coordinates stay as they are.
     fn carry_sum(&self, coordinate: usize, sum: f64, count: f64) -> f64 {
         (sum - self.shift[coordinate] * count) / self.stretch[coordinate]
     }
 }
 
 impl Pairs {
-    /// The same with these owners; `before` has those of now.
+    /// The same pairs with these owners; `before` has the current ones.
     fn carried(&self, owners: &[u32], before: &[u32], change: &Change) -> Self {
         let mut carried = Self::new(self.most);
         carried.next_turn = self.next_turn;
@@ -133,21 +133,21 @@ impl Pairs {
         carried
     }
 
-    /// Take over the moments of others; `from` has the coordinate that each of these was.
+    /// Take over the moments of `pairs`; `from` has the old coordinate of each new one.
     fn carry_moments(&mut self, pairs: &Self, owners: &[u32], from: &[u32], change: &Change) {
         let seats = self.coordinates_in_order(owners).into_iter();
         let seats = seats.filter_map(|(slot, k)| Some((slot, pairs.moved(from[k as usize])?)));
         let seats: Vec<(usize, Moved)> = seats.collect();
         let homes = seats.iter().map(|(slot, moved)| (self.owners[*slot] as usize, moved.home));
         let mut homes: Vec<(usize, usize)> = homes.collect();
-        // Coordinates of an attribute stand side by side.
+        // Coordinates of an attribute are adjacent.
         homes.dedup();
         self.moments.add_counts(&homes, &pairs.moments, 1.0);
         let (old, new) = (&pairs.moments, &mut self.moments);
         for (n, (slot, one)) in seats.iter().enumerate() {
             for (other_slot, other) in &seats[..=n] {
                 let count = old.joint_count(one.home as u32, other.home as u32);
-                // One of the two after the other: Σ x_i' x_j, and then Σ x_i' x_j'.
+                // One factor after the other: Σ x_i' x_j, and then Σ x_i' x_j'.
                 let products = old.product(one.slot, other.slot);
                 let halfway = change.carry_sum(one.coordinate, products, count * other.mean);
                 let firsts = change.carry_sum(one.coordinate, count * one.mean, count);
@@ -174,7 +174,7 @@ impl Pairs {
     }
 }
 
-/// A coordinate that has a slot, before it goes over to others.
+/// A coordinate with a slot, before its translation.
 struct Moved {
     coordinate: usize,
     slot: usize,
@@ -184,7 +184,7 @@ struct Moved {
 }
 
 impl Ppca {
-    /// The same with these owners; `before` has those of now.
+    /// The same factor with these owners; `before` has the current ones.
     fn carried(&self, owners: &[u32], before: &[u32], change: &Change) -> Self {
         let (mut carried, rank) = (Self::new(self.rank()), self.rank());
         carried.grow(attributes_of(owners), owners.len());

@@ -3,7 +3,7 @@ use super::tests::{Stream, in_each_form, low_rank};
 use super::*;
 use crate::change::DROPPED;
 
-/// From 11 coordinates, each of its own attribute, to others of 20, with the scales of all but the constant.
+/// From 11 coordinates, each of its own attribute, to others out of 20, with new scales for all but the constant.
 pub fn renamed(shift: f64, stretch: f64) -> Change {
     let to: Vec<u32> = (0..11).map(|k| if k == 0 { 0 } else { (7 * k) % 19 + 1 }).collect();
     let mut change =
@@ -15,7 +15,7 @@ pub fn renamed(shift: f64, stretch: f64) -> Change {
     change
 }
 
-/// The score of an event, as it is and after a change.
+/// The score of an event before and after a change.
 fn scores(stream: &Stream, change: &Change, models: [&mut Subspace; 2], t: usize) -> [f64; 2] {
     let event = stream.block().event(t);
     let items = event.coordinates.iter().zip(event.values);
@@ -44,7 +44,7 @@ fn scores_stay_in_other_places_and_scales() {
             let mut after = before.clone();
             after.carry(&change).unwrap();
             Subspace::new(settings).restore(&after.state(), 20, 20).unwrap();
-            // Where values are weighed as they are observed, the constant has what a shift is worth on average.
+            // Where values are features as observed, the constant gets the effect of a shift on average.
             let is_wide = settings.max_rank_dim == 7 && !change.keeps_scales();
             let tolerance = if is_wide { 0.3 } else { 1e-9 };
             for t in 300..400 {

@@ -1,44 +1,42 @@
 //! From pairwise moments to correlations.
 //!
-//! The entry of a pair seen in n events is multiplied by n / (n + shrink). Entries estimated from
-//! different events need not belong to one distribution: R may have eigenvalues below 0, and the lowest,
-//! -tau, says how far they are off. Of R = V diag(l) V' only what stands out, l > tau, is kept: the
-//! projection to the positive semidefinite cone, without the eigenvalues that cannot be told from error.
-//! The noise of the conditional mean is
+//! The entry of a pair observed in n events is multiplied by n / (n + shrink). Entries estimated from different events
+//! need not belong to one distribution: R may have eigenvalues below 0, and the lowest, -tau, indicates the size of the
+//! errors. Of R = V diag(l) V' only what stands out, l > tau, is kept: the projection onto the positive semidefinite
+//! cone, without the eigenvalues that cannot be distinguished from error. The noise of the conditional mean is
 //!
 //! ```text
 //! LEAST_NOISE + (s tau)² + OWN_NOISE K / n,
 //! ```
 //!
-//! with K coordinates, n events, and s the share of events that observe an attribute: the errors count
-//! only in the part observed. [H] leaves open how Q is learned; all of this is a choice, by measurement.
+//! with K coordinates, n events, and s the fraction of events that observe an attribute: the errors matter only in the
+//! observed part. [H] leaves open how Q is learned; all of this was chosen by measurement.
 
 use super::NOBODY;
 use super::matrix::Matrix;
 use super::pairwise_moments::{PairwiseMoments, ROUNDING};
 use super::spectrum::project;
 
-/// Variance beyond the correlations, in units of a coordinate's own: the least there is, and the part
-/// that fades as K / n. From 14 tabular sets, half withheld, and synthetic streams.
+/// Noise variance beyond the correlations, in units of a coordinate's own variance: the minimum, and the part that
+/// decays as K / n. From 14 tabular data sets, half withheld, and synthetic streams.
 pub const LEAST_NOISE: f64 = 1e-3;
 const OWN_NOISE: f64 = 3.0;
 
-/// What a squared correlation must exceed, divided by the events of the pair: four standard errors of none,
-/// since each coordinate is held against all others. From synthetic streams with columns of noise, where 12
-/// lets some of these in and 24 is as good. So an attribute that tells nothing costs little: lowrank, 60,000
-/// events, beside a category of 24 that is drawn at random erred .0147 with all of them in, now .0105, and
-/// .0097 alone.
+/// What a squared correlation must exceed, divided by the events of the pair: four standard errors of a zero
+/// correlation, since each coordinate is compared with all others. From synthetic streams with columns of noise, where
+/// 12 lets some of these in and 24 is as good. So an uninformative attribute costs little: on lowrank, 60,000 events,
+/// beside a random category of 24 values, the error was .0147 with all of them in, is now .0105, and was .0097 alone.
 const CHANCE: f64 = 16.0;
 
-/// A coordinate worth less than this share of the one worth most does not complete, nor is completed.
+/// A coordinate worth less than this fraction of the most valuable one neither completes others nor is completed.
 const WORTHLESS: f64 = 0.01;
 
 impl PairwiseMoments {
-    /// Bring means, deviations and correlations up to date with the sums, and return the noise.
+    /// Update means, deviations and correlations from the sums, and return the noise.
     ///
-    /// `owners` has the attribute of each coordinate, `growth` is what an event of weight 1 adds to the
-    /// counts now, and `shrink` how many events without any correlation each pair starts with. If `choosing`,
-    /// only those coordinates become active that others explain beyond chance.
+    /// `owners` has the attribute of each coordinate, `growth` is what an event of weight 1 currently adds to the
+    /// counts, and `shrink` the number of events without any correlation that each pair starts with. If `choosing`,
+    /// only coordinates that others explain beyond chance become active.
     pub fn update_correlations(&mut self, owners: &[u32], growth: f64, shrink: f64, choosing: bool) -> f64 {
         let seen = owners.len();
         let (joint, mut covariances) = self.averages(owners);
@@ -61,7 +59,7 @@ impl PairwiseMoments {
         for i in 0..seen {
             let entries = correlations.row_mut(i).iter_mut().zip(joint.row(i)).zip(&scales);
             for (j, ((entry, &count), scale)) in entries.enumerate() {
-                // By one scale after the other: their product may be beyond what a number holds.
+                // One scale after the other: their product may overflow.
                 *entry =
                     if i == j { 1.0 } else { shrunk(*entry * scales[i] * scale, count, growth * shrink) };
             }
@@ -80,9 +78,9 @@ impl PairwiseMoments {
         self.noise(used, tau, growth)
     }
 
-    /// Which coordinates others explain beyond chance, and what each is worth: the sum of its squared
-    /// correlations beyond [`CHANCE`], each times the share of events with the rarer of the two that lack
-    /// the other. Hours and weekdays, say, go together and are always there: nothing is completed by them.
+    /// Find which coordinates others explain beyond chance, and the worth of each: the sum of its squared correlations
+    /// beyond [`CHANCE`], each times the fraction of the rarer one's events that lack the other. Hours and weekdays,
+    /// say, are correlated but always present, so they complete nothing.
     fn find_worths(&mut self, correlations: &Matrix, joint: &Matrix, owners: &[u32], growth: f64) {
         for i in 1..owners.len() {
             // Siblings explain each other, whatever the data.
@@ -91,13 +89,13 @@ impl PairwiseMoments {
             for j in others {
                 let (r, both) = (correlations.row(i)[j], joint.row(i)[j]);
                 let beyond = (r * r - CHANCE * growth / both).max(0.0);
-                // Of two that got their slots at different times the later one's events are those of both.
+                // If two got their slots at different times, the later one's events are those of both.
                 let fewer = joint.row(i)[i].min(joint.row(j)[j]);
                 self.worths[i] += beyond * (1.0 - both / fewer);
                 self.active[i] |= beyond > 0.0;
             }
         }
-        // Where nothing was ever missing all are worth nothing, and may be missing yet.
+        // If nothing has been missing so far, all worths are equal to zero, and values may be missing later.
         let most = self.worths.iter().copied().fold(0.0, f64::max);
         for (active, worth) in self.active.iter_mut().zip(&self.worths).skip(1) {
             *active &= *worth >= WORTHLESS * most;
@@ -112,7 +110,7 @@ impl PairwiseMoments {
         }
     }
 
-    /// How many events observe both of two coordinates, and the mean of their product over those.
+    /// The number of events that observe both of two coordinates, and the mean of their product over these.
     fn averages(&self, owners: &[u32]) -> (Matrix, Matrix) {
         let seen = owners.len();
         let (mut joint, mut averages) = (Matrix::zeros(seen, seen), Matrix::zeros(seen, seen));
@@ -130,7 +128,7 @@ impl PairwiseMoments {
 
     fn noise(&self, seen: usize, tau: f64, growth: f64) -> f64 {
         let counts: Vec<f64> = (0..self.counts.width()).map(|a| self.counts.row(a)[a]).collect();
-        // A weight says how much an event counts, and no event counts so little as to be all noise.
+        // Weights scale the counts, but however low they are, an event is never all noise.
         let total = counts.first().copied().unwrap_or(0.0);
         let observed: Vec<f64> = counts.into_iter().filter(|&count| count > 0.0).collect();
         let mean = observed.iter().sum::<f64>() / observed.len() as f64;
@@ -139,7 +137,7 @@ impl PairwiseMoments {
     }
 }
 
-/// A correlation of a pair that was observed in so many events; what overflowed says nothing.
+/// The shrunk correlation of a pair that was observed in so many events; an overflow counts as no correlation.
 fn shrunk(correlation: f64, events: f64, shrink: f64) -> f64 {
     let share = if shrink > 0.0 { events / (events + shrink) } else { f64::from(events > 0.0) };
     let correlation = if correlation.is_nan() { 0.0 } else { correlation.clamp(-1.0, 1.0) };

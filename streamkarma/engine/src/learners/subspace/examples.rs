@@ -1,4 +1,4 @@
-//! The last labelled events, kept to be taught again.
+//! The last labelled events, kept for replay.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use crate::block::{Event, Gone};
 use crate::learner::Lesson;
 use crate::state::{Refused, State, ensure};
 
-/// Most events that are kept.
+/// Maximum number of events kept.
 pub const MOST: usize = 1024;
-/// Most items that they have together.
+/// Maximum number of items in all of them.
 pub const MOST_ITEMS: usize = 1 << 16;
 
 /// A labelled event.
@@ -39,21 +39,21 @@ impl Example {
     }
 }
 
-/// The last labelled events, from the first event without a label on.
+/// The last labelled events since the first event without a label.
 #[derive(Clone, Debug, Default)]
 pub struct Examples {
-    /// The oldest first.
+    /// Oldest first.
     pub all: VecDeque<Example>,
-    /// How many items they have together.
+    /// Total number of their items.
     pub items: usize,
-    /// Whose turn it is.
+    /// Index of the next one to be replayed.
     pub next: usize,
-    /// Replays that are due, a fraction of one.
+    /// Fraction of a replay that is due.
     pub due: f64,
 }
 
 impl Examples {
-    /// Keep one more, instead of the oldest where there is no room.
+    /// Keep one more event, replacing the oldest ones if there is no room.
     pub fn keep(&mut self, event: &Event, lesson: &Lesson) {
         if event.len() > MOST_ITEMS {
             return;
@@ -66,7 +66,7 @@ impl Examples {
         self.all.push_back(Example::of(event, lesson));
     }
 
-    /// Drop what was given up.
+    /// Drop the evicted coordinates.
     pub fn forget(&mut self, gone: &Gone) {
         let is_gone = |k: &u32| gone.coordinates.binary_search(k).is_ok();
         for example in self.all.iter_mut().filter(|each| each.coordinates.iter().any(is_gone)) {
@@ -80,7 +80,7 @@ impl Examples {
         self.items = self.all.iter().map(|each| each.values.len()).sum();
     }
 
-    /// The labels of two classes become the numbers of classes.
+    /// Turn the labels of two classes into class numbers.
     pub fn number_classes(&mut self) {
         for example in &mut self.all {
             example.label = f64::from(example.label > 0.0);
@@ -104,7 +104,7 @@ impl Examples {
         state
     }
 
-    /// Those of a state, of a model with so many attributes and coordinates; `is_label` tells what is one.
+    /// Restore the examples of a model with so many attributes and coordinates; `is_label` validates a label.
     pub fn from_state(
         state: &State,
         attributes: usize,
@@ -138,7 +138,7 @@ impl Examples {
         Ok(Self { all, items, next: next as usize, due })
     }
 
-    /// Bytes of what is kept.
+    /// Bytes of the kept events.
     pub fn bytes(&self) -> u64 {
         (self.all.len() * size_of::<Example>() + self.items * 16) as u64
     }

@@ -1,7 +1,7 @@
-//! What attributes contribute to the score of a completed event, and how far what is missing may be from its mean.
+//! Contributions of attributes to the score of a completed event, and how far missing values may be from their means.
 //!
-//! What completes an event is linear in the values, as long as the same attributes are observed. So an attribute
-//! contributes what the score loses when its values are 0, and its indicator.
+//! Completion is linear in the values, as long as the same attributes are observed. So an attribute contributes what
+//! the score loses when its values are 0, plus its indicator.
 
 use super::{Form, NOBODY, Subspace};
 use crate::block::Event;
@@ -40,7 +40,7 @@ impl Subspace {
         }
     }
 
-    /// Mean and variance of every coordinate given an event; no variance, NaN, where it is not known.
+    /// Mean and variance of every coordinate given an event; the variance is NaN where it is unknown.
     pub(super) fn conditional_moments(&mut self, event: &Event) -> Vec<(f64, f64)> {
         let mut means = vec![0.0; self.owners.len()];
         self.complete(event, &mut means);
@@ -62,7 +62,7 @@ impl Subspace {
     }
 }
 
-/// x' A^-1 x of a matrix that was factorised.
+/// x' A^-1 x for a factorised matrix.
 pub fn squared_length(cholesky: &Cholesky, x: &[f64]) -> f64 {
     let mut solved = x.to_vec();
     cholesky.solve(&mut solved);

@@ -1,4 +1,4 @@
-//! From what an event observes to what is weighed, and to the whole of it.
+//! From the observed values of an event to the features of the linear models, and to the completed event.
 
 use super::pairs::Pairs;
 use super::{Form, NOBODY, Subspace};
@@ -6,9 +6,9 @@ use crate::block::Event;
 use crate::math::dot;
 
 impl Subspace {
-    /// Complete an event, without learning: as many coordinates as `row` has.
+    /// Complete an event without learning, up to as many coordinates as `row` has.
     ///
-    /// What is observed is kept; what is missing is its mean given that, 0 for what was never learned.
+    /// Observed values are kept; a missing one becomes its mean given these, 0 if it was never learned.
     pub fn complete(&mut self, event: &Event, row: &mut [f64]) {
         row.fill(0.0);
         match &mut self.form {
@@ -29,7 +29,7 @@ impl Subspace {
             Form::Factor(ppca) => {
                 ppca.explain(&self.owners, self.growth, event);
                 for (k, (value, &owner)) in row.iter_mut().zip(&self.owners).enumerate() {
-                    // Attributes ascend.
+                    // Attributes are in ascending order.
                     if owner != NOBODY && event.attributes.binary_search(&owner).is_err() {
                         let (mean, deviation) = ppca.moments(owner, k);
                         *value = mean + deviation * dot(ppca.row(k), &ppca.posterior.mean);
@@ -74,7 +74,7 @@ impl Subspace {
                 for ((&k, &value), (deviation, residual)) in items {
                     if self.owners.get(k as usize).is_some_and(|&owner| owner != NOBODY) {
                         self.index.push(rank + 2 * k);
-                        // Coordinate 0 is the constant, which takes up all means.
+                        // Coordinate 0 is the constant, which absorbs all means.
                         self.phi.push(if k > 0 { deviation * residual } else { value });
                     }
                 }
@@ -92,7 +92,7 @@ impl Subspace {
     }
 }
 
-/// Keep what the active coordinates have of the completed ones.
+/// Keep only the completed values of active coordinates.
 fn keep_active(pairs: &Pairs, rank: u32, index: &mut Vec<u32>, phi: &mut Vec<f64>) {
     for (slot, &k) in pairs.coordinates.items().iter().enumerate() {
         if pairs.moments.active[slot] {

@@ -1,4 +1,4 @@
-//! What is given up leaves the completion and the weights.
+//! Removing evicted names from the completion and the weights.
 
 use super::pairs::Pairs;
 use super::ppca::{Ppca, start};
@@ -7,7 +7,7 @@ use super::{Form, NOBODY, Subspace};
 use crate::block::{Gone, below};
 
 impl Subspace {
-    /// Forget what was learned of these coordinates, and of attributes that have none left.
+    /// Forget what was learned of these coordinates, and of attributes without any coordinates left.
     pub(super) fn clear(&mut self, gone: &Gone) {
         let coordinates = below(&gone.coordinates, self.owners.len());
         coordinates.iter().for_each(|&k| self.owners[k as usize] = NOBODY);
@@ -28,7 +28,7 @@ impl Subspace {
         self.examples.forget(gone);
     }
 
-    /// Which attributes have a coordinate that was learned.
+    /// Whether each attribute has a coordinate that was learned.
     pub(super) fn owning(&self) -> Vec<bool> {
         let mut known = vec![false; attributes_of(&self.owners)];
         let owners = self.owners.iter().filter(|owner| **owner != NOBODY);
@@ -53,11 +53,11 @@ impl Pairs {
 }
 
 impl Ppca {
-    /// So many attributes are known from here on.
+    /// Forget these; `known` is the number of attributes from now on.
     fn forget(&mut self, known: usize, attributes: &[u32], coordinates: &[u32]) {
         let Some(&last) = coordinates.last() else { return };
         let rank = self.rank();
-        // As the rows began, of which each follows those before.
+        // The initial rows: each continues the sequence of those before.
         let mut numbers = start(rank);
         let started: Vec<f64> = (0..(last as usize + 1) * rank).map(|_| numbers.draw()).collect();
         for &coordinate in coordinates {

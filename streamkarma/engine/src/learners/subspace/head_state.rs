@@ -1,4 +1,4 @@
-//! What goes into a model file of the weights and of the examples that they are taught again.
+//! The weights and the replayed examples in a model file.
 
 use super::Subspace;
 use super::heads::Head;
@@ -8,11 +8,11 @@ use super::state::{WHY, not_negative, numbers};
 use crate::learner::Learner;
 use crate::state::{Refused, State, ensure};
 
-/// The part of the examples.
+/// Name of the part with the examples.
 const EXAMPLES: &str = "examples";
 
 impl Subspace {
-    /// The weights at these places.
+    /// Put the weights at these places.
     pub(super) fn put_heads(&self, used: &[u32], state: &mut State) {
         self.heads[0].model.put_state(used, "steps", state);
         for (number, head) in self.heads.iter().enumerate() {
@@ -30,7 +30,7 @@ impl Subspace {
         }
     }
 
-    /// The heads of a state, with so many places each, and the state of the examples.
+    /// Restore the heads from a state, with so many places each; also returns the state of the examples.
     pub(super) fn restored_heads(
         &self,
         state: &State,
@@ -54,7 +54,7 @@ impl Subspace {
         Ok((heads, examples))
     }
 
-    /// Whether a label may be this number.
+    /// Whether a number is a valid label.
     pub(super) fn is_label(&self, label: f64) -> bool {
         match self.classes() {
             1 => self.settings.regression || label.abs() == 1.0,
@@ -73,7 +73,7 @@ impl Replayed {
     }
 }
 
-/// The part of the weights of a head that learn by replay.
+/// Name of the part with the weights of a head that learn by replay.
 fn replayed_name(number: usize) -> String {
     format!("replayed_{number}")
 }
@@ -84,9 +84,9 @@ fn state_of(model: &LinearModel, used: &[u32]) -> State {
     state
 }
 
-/// The model of a state, with the settings of another and so many places.
+/// Restore a model from a state, with the settings of `made` and so many places.
 fn restored_model(made: &LinearModel, state: &State, places: usize) -> Result<LinearModel, Refused> {
-    // Each class has a weight or more.
+    // Each class has at least one weight.
     let most = state.f64s("weights").map_err(|_| WHY)?.0.len();
     let model = LinearModel::restored(*made.settings(), "steps", state, most).map_err(|_| WHY)?;
     ensure(model.places() == places, WHY)?;

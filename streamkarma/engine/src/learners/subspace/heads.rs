@@ -1,7 +1,7 @@
 //! The linear models on one completion.
 //!
-//! Those that differ only in what they weigh and how fast they learn complete an event alike: it is then done
-//! once for all of them.
+//! Models that differ only in their features and in how fast they learn complete an event alike, so this is done once
+//! for all of them.
 
 use std::any::Any;
 
@@ -13,22 +13,22 @@ use crate::learners::linear::LinearModel;
 /// A linear model on completed events.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// Whether it weighs which attributes are observed, too.
+    /// Whether indicators of the observed attributes are features, too.
     pub indicators: bool,
     /// The weights.
     pub model: LinearModel,
-    /// The weights that learn by replay, too, once an event had no label.
+    /// The weights that also learn by replay, from the first event without a label on.
     pub replayed: Option<Replayed>,
 }
 
 impl Head {
-    /// With weights that have learned nothing.
+    /// A head with untrained weights.
     pub fn new(settings: &Settings) -> Self {
         let model = LinearModel::new(settings.step(), 1, settings.rank);
         Self { indicators: settings.indicators, model, replayed: None }
     }
 
-    /// The weights that speak.
+    /// The weights used for predictions.
     pub(super) fn trusted(&self) -> &LinearModel {
         let replayed = self.replayed.as_ref().filter(|replayed| replayed.is_trusted());
         replayed.map_or(&self.model, |replayed| &replayed.model)
@@ -39,7 +39,7 @@ impl Head {
         std::iter::once(&mut self.model).chain(self.replayed.as_mut().map(|each| &mut each.model))
     }
 
-    /// From here on it learns by replay, too.
+    /// Learn by replay, too, from now on.
     pub fn begin_replay(&mut self) {
         self.replayed.get_or_insert_with(|| Replayed::new(self.model.clone(), [0.0; 2]));
     }
@@ -63,7 +63,7 @@ impl Subspace {
         alike && !begun
     }
 
-    /// All linear models, those that learn by replay among them.
+    /// All linear models, including those that learn by replay.
     pub(super) fn models(&self) -> impl Iterator<Item = &LinearModel> {
         self.heads.iter().flat_map(|Head { model, replayed, .. }| {
             std::iter::once(model).chain(replayed.as_ref().map(|each| &each.model))
@@ -75,7 +75,7 @@ impl Subspace {
         self.heads.iter_mut().flat_map(Head::models_mut)
     }
 
-    /// A place for every latent, value and indicator, and some to spare.
+    /// Grow the weights to a place for every latent, value and indicator, and some to spare.
     pub(super) fn make_room_for_weights(&mut self) {
         let room = self.room_for_weights();
         for model in self.models_mut().filter(|model| room > model.places()) {
@@ -83,14 +83,14 @@ impl Subspace {
         }
     }
 
-    /// See [`Self::make_room_for_weights`].
+    /// The number of places, see [`Self::make_room_for_weights`].
     pub(super) fn room_for_weights(&self) -> usize {
         let most = self.known.len().max(self.owners.len());
         let spare = if most > 0 { most.next_power_of_two().max(8) } else { 0 };
         self.settings.rank + 2 * spare
     }
 
-    /// The scores of every head for the event whose features were written.
+    /// Write the scores of every head for the event whose features were written.
     pub(super) fn predict_heads(&self, scores: &mut [f64]) {
         for (head, scores) in self.heads.iter().zip(scores.chunks_exact_mut(self.classes())) {
             let features = if head.indicators { self.index.len() } else { self.values };
@@ -98,7 +98,7 @@ impl Subspace {
         }
     }
 
-    /// Let every head learn that event; returns the loss of the first.
+    /// Let every head learn that event; returns the loss of the first head.
     pub(super) fn learn_heads(&mut self, lesson: &Lesson, scores: &[f64]) -> f64 {
         let classes = self.classes();
         let (index, phi) = (&self.index, &self.phi);

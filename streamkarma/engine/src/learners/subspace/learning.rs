@@ -1,4 +1,4 @@
-//! What an event teaches of the subspace.
+//! Learning the subspace from an event.
 
 use super::linear::LARGEST_GROWTH;
 use super::{FIRST_DUE, Form, NOBODY, Subspace};
@@ -6,21 +6,21 @@ use crate::block::{Event, room_for};
 use crate::learner::Lesson;
 use crate::math::pow;
 
-/// The correlations are due again whenever there are so much more events than before.
+/// The correlations are due again whenever the number of events has grown by this fraction.
 const LATER_DUE: f64 = 0.1;
 
-/// An event counts at most so often in the moments: their sums must stay finite.
+/// Maximum weight of an event in the moments, so that their sums stay finite.
 const HEAVIEST: f64 = 1e6;
 
 impl Subspace {
-    /// Infer the latent of an event, where there is one.
+    /// Infer the latent of an event, if there is one.
     pub(super) fn explain(&mut self, event: &Event) {
         if let Form::Factor(ppca) = &mut self.form {
             ppca.explain(&self.owners, self.growth, event);
         }
     }
 
-    /// Take note of what an event to be learned has; returns whether there is anything new.
+    /// Record the names of an event that is to be learned; returns whether anything is new.
     pub(super) fn admit(&mut self, event: &Event) -> bool {
         let (attributes, coordinates) = (room_for(event.attributes), room_for(event.coordinates));
         let mut is_new = attributes > self.known.len() || coordinates > self.owners.len();
@@ -50,8 +50,8 @@ impl Subspace {
         self.make_room_for_weights();
     }
 
-    /// After the weights have learned a labelled event: learn the subspace, unless it knows the event from its
-    /// arrival, and keep it.
+    /// After the weights have learned a labelled event: learn the subspace, unless it already did when the event
+    /// arrived, and keep the event.
     pub(super) fn learn_whole(&mut self, event: &Event, lesson: &Lesson) {
         if !lesson.observed_before {
             self.learn(event, lesson.weight);
@@ -78,13 +78,13 @@ impl Subspace {
         }
     }
 
-    /// Bring the completion up to date, and let others have their turn.
+    /// Update the completion, and let other attributes take their turn.
     fn update_correlations(&mut self) {
         self.refresh_correlations();
         self.take_turns();
     }
 
-    /// Bring the completion up to date.
+    /// Update the completion.
     pub(super) fn refresh_correlations(&mut self) {
         if let Form::Pairs(pairs) = &mut self.form {
             let (shrink, choosing) = (self.settings.shrink, pairs.is_crowded());

@@ -1,6 +1,6 @@
-//! A matrix that grows.
+//! A growing matrix.
 
-/// Numbers in rows, one row after another.
+/// A row-major matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     width: usize,
@@ -8,17 +8,17 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Zeros.
+    /// A matrix of zeros.
     pub fn zeros(height: usize, width: usize) -> Self {
         Self { width, values: vec![0.0; height * width] }
     }
 
-    /// From rows one after another.
+    /// A matrix from its rows, one after another.
     pub fn from_rows(width: usize, values: Vec<f64>) -> Self {
         Self { width, values }
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -28,7 +28,7 @@ impl Matrix {
         &self.values[i * self.width..][..self.width]
     }
 
-    /// A row, to be changed.
+    /// A mutable row.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.values[i * self.width..][..self.width]
     }
@@ -38,12 +38,12 @@ impl Matrix {
         &self.values
     }
 
-    /// All numbers, to be changed.
+    /// All numbers, mutable.
     pub fn values_mut(&mut self) -> &mut Vec<f64> {
         &mut self.values
     }
 
-    /// A row and a column of a square matrix become 0.
+    /// Set a row and a column of a square matrix to 0.
     pub fn clear_cross(&mut self, at: usize) {
         self.row_mut(at).fill(0.0);
         self.values.iter_mut().skip(at).step_by(self.width.max(1)).for_each(|entry| *entry = 0.0);
@@ -55,7 +55,7 @@ impl Matrix {
         Self { width: size, values: rows.flat_map(|row| &row[..size]).copied().collect() }
     }
 
-    /// The same square matrix with as much room to spare as if it had grown.
+    /// The same square matrix with as much spare capacity as if it had grown.
     pub fn with_room(self, most: usize) -> Self {
         let mut grown = Self::default();
         grown.grow_square(self.width, most);
@@ -66,7 +66,7 @@ impl Matrix {
         grown
     }
 
-    /// Make a square matrix at least so large; what is new is 0. Sizes double, up to `most`.
+    /// Grow a square matrix to at least this size; new entries are 0. Sizes double, up to `most`.
     pub fn grow_square(&mut self, size: usize, most: usize) {
         if size <= self.width {
             return;

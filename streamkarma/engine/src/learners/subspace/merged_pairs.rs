@@ -1,9 +1,9 @@
-//! Pairs of several learners, made one.
+//! Merging the pairs of several learners.
 //!
-//! Counts and sums add up, whatever the order. Where there are more coordinates than slots, those attributes keep
-//! theirs that are worth most to the parts, and of others those with the most events: which these are, and what is
-//! known of those that some parts alone have counted, depends a little on which parts were merged first. Before weights
-//! are merged, a part whose own attributes lose their slots there lets those that explain them have the weights.
+//! Counts and sums add up, in any order. If there are more coordinates than slots, the attributes that are worth most
+//! to the parts keep theirs, then those with the most events: which these are, and the statistics of those that only
+//! some parts have counted, depend slightly on the order of merging. Before weights are merged, if attributes of a part
+//! lose their slots, their weights are moved to the coordinates that explain them.
 
 use super::pairs::Pairs;
 use super::pairwise_moments::PairwiseMoments;
@@ -13,7 +13,7 @@ use super::selection::WIDEST;
 use super::state::attributes_of;
 use super::{Form, NOBODY};
 
-/// Pairs of a part, and how many events they tell of.
+/// The pairs of a part, and the number of events they are based on.
 pub struct Counted<'a> {
     pub pairs: &'a Pairs,
     pub events: f64,
@@ -30,13 +30,13 @@ struct Claim {
 }
 
 impl Pairs {
-    /// How many events observe both of two attributes while they had slots.
+    /// Number of events that observed both of two attributes while they had slots.
     pub(super) fn joint_count(&self, one: u32, other: u32) -> f64 {
         let slots = self.attributes.of(one).zip(self.attributes.of(other));
         slots.map_or(0.0, |(a, b)| self.moments.joint_count(a as u32, b as u32))
     }
 
-    /// The pairs of parts that say to which attribute each coordinate belongs.
+    /// The merged pairs of the parts; `owners` has the attribute of each coordinate.
     pub(super) fn merged(most: usize, owners: &[u32], terms: &[Term], parts: &[Counted]) -> Self {
         let mut merged = Self::new(most);
         merged.grow(attributes_of(owners), owners.len());
@@ -49,8 +49,9 @@ impl Pairs {
         merged
     }
 
-    /// Note which coordinates without a slot are redundant to all parts that know them, and return of each part what
-    /// is so where its own attributes leave: their weights go to others, as in [`super::selection`].
+    /// Mark the coordinates without a slot that are redundant in all parts that have observed them. Returns for each
+    /// part the redundant ones of its attributes that lose their slots: their weights go to others, as in
+    /// [`super::selection`].
     pub(super) fn find_redundant(&mut self, parts: &[Counted]) -> Vec<Vec<Redundant>> {
         let (mut redundant, mut plain) =
             (vec![false; self.is_redundant.len()], vec![false; self.is_redundant.len()]);
@@ -101,7 +102,7 @@ impl Pairs {
         }
     }
 
-    /// The attributes that parts have counted, those to be kept first.
+    /// The attributes that parts have counted, in the order in which they are kept.
     fn claims(&self, owners: &[u32], parts: &[Counted]) -> Vec<Claim> {
         let mut coordinates: Vec<Vec<u32>> = vec![Vec::new(); self.observed.len()];
         for (k, &owner) in owners.iter().enumerate().filter(|(_, owner)| **owner != NOBODY) {
@@ -128,7 +129,7 @@ impl Pairs {
             events += part.pairs.joint_count(attribute, attribute);
         }
         if coordinates.first() == Some(&0) {
-            // The constant's is never given up.
+            // The constant is never evicted.
             worth = f64::INFINITY;
         }
         coordinates.sort_by(|&j, &k| self.value_counts[k as usize].total_cmp(&self.value_counts[j as usize]));
@@ -136,7 +137,7 @@ impl Pairs {
         Claim { attribute, worth, events, coordinates }
     }
 
-    /// Whether a coordinate had its slot for as long as its attribute has had one.
+    /// Whether a coordinate has had its slot for as long as its attribute.
     fn counts_whole(&self, attribute: u32, coordinate: u32) -> bool {
         let is_seated = self.coordinates.of(coordinate).is_some();
         let is_new = self.value_counts.get(coordinate as usize).is_none_or(|&count| count == 0.0);
@@ -158,14 +159,14 @@ impl Pairs {
         self.moments.add_products(&slots.collect::<Vec<_>>(), &pairs.moments, term.factor);
     }
 
-    /// The slots that are taken and their coordinates, as these come in events.
+    /// The taken slots and their coordinates, in the order of the coordinates in events.
     pub(super) fn coordinates_in_order(&self, owners: &[u32]) -> Vec<(usize, u32)> {
         in_order(self.coordinates.items(), |k| (owners[k as usize], k))
     }
 }
 
 impl PairwiseMoments {
-    /// Add the counts of others, each so many times, at slots here and there.
+    /// Add the counts of `others` times `factor`; `slots` pairs the slots here with those there.
     pub(super) fn add_counts(&mut self, slots: &[(usize, usize)], others: &Self, factor: f64) {
         for (n, &(slot, there)) in slots.iter().enumerate() {
             let row = self.counts.row_mut(slot);
@@ -190,7 +191,7 @@ impl<'a> Term<'a> {
     }
 }
 
-/// The slots that are taken and by whom, in the order in which these are in an event.
+/// The taken slots and their items, in the order of the items in events.
 fn in_order<T: Ord>(items: &[u32], place: impl Fn(u32) -> T) -> Vec<(usize, u32)> {
     let mut taken: Vec<(usize, u32)> =
         items.iter().copied().enumerate().filter(|(_, item)| *item != NOBODY).collect();
@@ -198,7 +199,7 @@ fn in_order<T: Ord>(items: &[u32], place: impl Fn(u32) -> T) -> Vec<(usize, u32)
     taken
 }
 
-/// What rounding left below 0 becomes 0.
+/// Set to 0 what rounding left below 0.
 fn hold_above_zero<const N: usize>(tables: [&mut Vec<f64>; N]) {
     tables.into_iter().flatten().for_each(|entry| *entry = entry.max(0.0));
 }

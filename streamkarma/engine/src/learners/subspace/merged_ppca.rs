@@ -1,16 +1,16 @@
-//! Factors of several learners, made one.
+//! Merging the factors of several learners.
 //!
-//! Counts and sums add up. A factor is known but for a rotation, F z = (F R) (R' z), and each part may have turned its
-//! own way. So the rows F_m of a part are first rotated onto those F_0 of the base, which are what rows begin with
-//! where the base knows nothing: by the R_m that Procrustes' problem asks for,
+//! Counts and sums add up. A factor is determined up to a rotation, F z = (F R) (R' z), and each part may have rotated
+//! differently. So the rows F_m of a part are first rotated onto those F_0 of the base (the initial rows where the base
+//! has learned nothing) by the solution of the Procrustes problem,
 //!
 //! ```text
 //! R_m = argmin Σ_k g_mk |F_mk R - F_0k|²    over all rotations R,
 //! ```
 //!
-//! with g_mk how often coordinate k came in part m since the base. Then each row becomes the mean of those of the
-//! parts, weighted by g_mk, and so does its noise. As F_m' G_m F_0 is symmetric after the rotation, so is that of the
-//! mean: merged with others again, it stays as it is, and which parts are merged first does not matter.
+//! with g_mk the count of coordinate k in part m since the base. Then each row, and likewise its noise, becomes the
+//! mean of those of the parts, weighted by g_mk. As F_m' G_m F_0 is symmetric after the rotation, so is that of the
+//! mean: it is not rotated when it is merged with others, and the order of merging does not matter.
 
 use super::Form;
 use super::correlations::LEAST_NOISE;
@@ -23,12 +23,12 @@ use super::state::attributes_of;
 /// The factor of a part.
 pub struct Turned<'a> {
     pub ppca: &'a Ppca,
-    /// By coordinate: how often it came since the base.
+    /// By coordinate: its count since the base.
     pub gains: Vec<f64>,
 }
 
 impl Ppca {
-    /// The factor of parts that say to which attribute each coordinate belongs, and how each of them is rotated.
+    /// The merged factor, and the rotation of each part; `owners` has the attribute of each coordinate.
     pub(super) fn merged(
         base: &Self,
         owners: &[u32],
@@ -52,12 +52,12 @@ impl Ppca {
         add(&mut self.sums, &ppca.sums, &term.coordinates, term.factor);
         add(&mut self.squares, &ppca.squares, &term.coordinates, term.factor);
         for table in [&mut self.observed, &mut self.value_counts, &mut self.squares] {
-            // What rounding left below 0.
+            // Rounding may leave values below 0.
             table.iter_mut().for_each(|entry| *entry = entry.max(0.0));
         }
     }
 
-    /// What brings the rows of a part next to these.
+    /// The rotation that aligns the rows of a part with these.
     fn rotation_of(&self, part: &Turned) -> Matrix {
         let mut products = Matrix::zeros(self.rank(), self.rank());
         for (k, gain) in part.gains.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Ppca {
         nearest_rotation(&products)
     }
 
-    /// The rows and noises become those of the parts, where these have learned any.
+    /// Set rows and noises to the mean of the parts', where these have learned any.
     fn average(&mut self, parts: &[Turned], rotations: &[Matrix]) {
         let rank = self.rank();
         for k in 0..self.noise.len() {

@@ -1,15 +1,15 @@
-//! Subspaces that were learned apart, made one.
+//! Merging subspaces that were trained separately.
 //!
-//! - *Moments* add up, see [`super::parts`], and correlations are found anew. Merged parts have those of one pass over
+//! - *Moments* add up, see [`super::parts`], and correlations are recomputed. Merged parts have those of one pass over
 //!   all events, if the scale was the same throughout and there are no more coordinates than slots.
-//! - *Factors* are turned onto each other and averaged, see [`super::merged_ppca`]: an approximation.
-//! - *Weights* are averaged by what each part gained, see [`super::linear`].
-//! - *Examples* that are taught again: of those of all parts, the ones with the lowest hash stay, as many as there is
-//!   room for. It is a sample that does not depend on which parts were merged first; the losses that say whether
-//!   replay is to be trusted are averaged by labelled events.
+//! - *Factors* are rotated onto each other and averaged, see [`super::merged_ppca`]: an approximation.
+//! - *Weights* are averaged by the gains of each part, see [`super::linear`].
+//! - *Examples* for replay: of those of all parts, the ones with the lowest hashes are kept, up to capacity. This
+//!   sample does not depend on the order of merging; the losses that decide whether replay is trusted are averaged by
+//!   labelled events.
 //!
-//! Of parts of which one alone has learned anything, the merged one is that one. So correlations stay as of their last
-//! update there, and that part keeps its examples in order.
+//! If only one part has learned anything, the merged model is that part, so that correlations stay as of its last
+//! update, and its examples stay in order.
 
 use std::collections::VecDeque;
 
@@ -67,7 +67,7 @@ impl Subspace {
             && heads().all(|(own, its)| own.model.settings() == its.model.settings())
     }
 
-    /// Merge parts all of which have learned something.
+    /// Merge parts that have all learned something.
     fn merge_learned(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         let owners = owners_of(parts);
         self.clear_all_but(&owners);
@@ -85,7 +85,7 @@ impl Subspace {
         Ok(())
     }
 
-    /// Forget what no part knows any more: their changes say nothing of it.
+    /// Forget what every part has dropped: their changes do not cover it.
     fn clear_all_but(&mut self, owners: &[u32]) {
         let is_known = |k: u32| owners.get(k as usize).is_some_and(|owner| *owner != NOBODY);
         let own = (0..self.owners.len() as u32).filter(|&k| self.owners[k as usize] != NOBODY);
@@ -95,7 +95,7 @@ impl Subspace {
         }
     }
 
-    /// The merged moments; the heads of the parts get the weights that they have with these.
+    /// The merged moments; translates the weights of the parts' heads to these.
     fn merged_form(&self, owners: &[u32], parts: &[Part], heads: &mut [Vec<Head>]) -> Form {
         let terms = terms(self, parts);
         let mut models = heads.iter_mut().map(|heads| heads.iter_mut().flat_map(Head::models_mut));
@@ -122,7 +122,7 @@ impl Subspace {
         }
     }
 
-    /// Merge the weights of the parts, which have as many heads each.
+    /// Merge the weights of the parts, which have the same number of heads each.
     fn merge_heads(&mut self, mut parts: Vec<Vec<Head>>) -> Result<(), Refused> {
         let all = || std::iter::once(&self.heads).chain(&parts).flatten();
         if all().any(|head| head.replayed.is_some()) {
@@ -167,7 +167,7 @@ impl Head {
     }
 }
 
-/// Turn the weights of the latent along with it.
+/// Rotate the weights of the latent along with it.
 fn turn(model: &mut LinearModel, rotation: &Matrix) {
     let rank = rotation.width() as u32;
     let mut moves: Vec<Move> = (rank..model.places() as u32).map(|at| Move::stretched(at, at, 1.0)).collect();
@@ -190,12 +190,12 @@ fn owners_of(parts: &[&Subspace]) -> Vec<u32> {
 }
 
 impl Examples {
-    /// A sample of the examples of several, the same in whichever order they come.
+    /// A sample of the examples of several learners, independent of their order.
     fn merged<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         let examples = all.flat_map(|examples| &examples.all);
         let mut hashed: Vec<(u64, &Example)> = examples.map(|each| (each.hash(), each)).collect();
         hashed.sort_by_key(|(hash, _)| *hash);
-        // What was learned before the parts went their ways is with all of them.
+        // All parts have the examples from before they diverged.
         hashed.dedup_by(|one, other| one.1 == other.1);
         let (mut kept, mut items) = (VecDeque::new(), 0);
         for (_, example) in hashed.into_iter().take(MOST) {

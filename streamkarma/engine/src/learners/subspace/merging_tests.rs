@@ -17,7 +17,7 @@ fn merged(base: &Subspace, parts: &[&Subspace]) -> Subspace {
     merged
 }
 
-/// Parts that learned so many events each, one after another, since a base learned as many.
+/// Parts that learned so many events each, one after another, from a base that had learned as many.
 fn parts(settings: Settings, stream: &Stream, count: usize, events: usize) -> (Subspace, Vec<Subspace>) {
     let base = taught(settings, stream, 0..events);
     let part = |i: usize| {

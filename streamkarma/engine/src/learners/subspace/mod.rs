@@ -1,21 +1,21 @@
 //! A linear model on completed events, for data close to a subspace.
 //!
-//! This is what [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2], which completes the event
-//! from what it observes and weighs the result. The completion comes from [`pairwise_moments`] or, if
-//! no pairs are to be kept, from [`ppca`]. The weights are those of AROW, see [`linear`], and learn
-//! from the first event on: what they learn of early, poor completions does not linger (to begin later,
-//! or to raise the variances with each new completion, erred more). Where events without a label come in
-//! between, recent labelled ones are repeated, see [`replay`].
+//! This is what [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2], which completes the event from its
+//! observed values and applies a linear model to the result. The completion comes from [`pairwise_moments`] or, if no
+//! pairs are to be kept, from [`ppca`]. The weights are trained by AROW, see [`linear`], from the first event on: what
+//! they learn from early, poor completions does not linger (starting later, or raising the variances with each new
+//! completion, made more errors). Where unlabelled events come in between, recent labelled ones are repeated, see
+//! [`replay`].
 //!
-//! With pairs it is the completed vector that is weighed, and beside it what is observed of coordinates
-//! that are not completed, see [`pairs`]. With a factor it is the latent z and, of what is observed, the
-//! residuals x_k - m_k - d_k F_k' z: the same hypotheses, since
+//! With pairs, the features are the completed vector, and beside it the observed values of coordinates that are not
+//! completed, see [`pairs`]. With a factor, they are the latent z and the residuals x_k - m_k - d_k F_k' z of the
+//! observed coordinates: the same hypotheses, since
 //!
 //! ```text
 //! w' x = Σ_{k in o} w_k (residual_k) + (Σ_k w_k d_k F_k)' z + w' m,
 //! ```
 //!
-//! with weights of its own for z, and nothing that costs as much as there are coordinates.
+//! but with separate weights for z, and without any cost that grows with the number of coordinates.
 
 mod carrying;
 #[cfg(test)]
@@ -64,37 +64,37 @@ use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
 
-/// The owner of a coordinate that was not learned.
+/// Owner of a coordinate that has not been learned.
 const NOBODY: u32 = u32::MAX;
 
-/// The correlations are due for the first time after so many events.
+/// The correlations are first due after this many events.
 const FIRST_DUE: f64 = 10.0;
 
-/// A linear model on what is observed and, where it is missing, expected; or several.
+/// One or more linear models on the observed values and the expected values of the missing ones.
 ///
-/// Latent i has place i in the weights, the value on coordinate k place r + 2 k, and the indicator that
-/// attribute a is observed place r + 2 a + 1, whichever of them are in use.
+/// In the weights, latent i has place i, the value of coordinate k place r + 2 k, and the indicator that attribute a is
+/// observed place r + 2 a + 1, whichever of them are in use.
 #[derive(Clone, Debug)]
 pub struct Subspace {
-    /// Of the first head.
+    /// Settings of the first head.
     settings: Settings,
-    /// Events learned, and at how many the correlations are due.
+    /// Number of events learned, and at which number the correlations are due.
     events: f64,
     due: f64,
-    /// What an event of weight 1 adds to the counts; it grows so that what was before counts less.
+    /// What an event of weight 1 adds to the counts; it grows, so that earlier events have less weight.
     growth: f64,
-    /// Variance of the noise of pairs, in units of a coordinate's own.
+    /// Noise variance of the pairs, in units of a coordinate's own variance.
     noise: f64,
     /// The attribute of each coordinate seen.
     owners: Vec<u32>,
-    /// By attribute: whether it was learned.
+    /// Whether each attribute has been learned.
     known: Vec<bool>,
-    /// Room for the attributes of an event that has several items of one.
+    /// Scratch buffer for the attributes of an event that has several items of one.
     observed: Vec<u32>,
     form: Form,
     heads: Vec<Head>,
     examples: Examples,
-    /// The features of an event, indicators last.
+    /// The features of the current event, indicators last.
     index: Vec<u32>,
     phi: Vec<f64>,
     /// How many of them are not indicators.
@@ -102,7 +102,7 @@ pub struct Subspace {
 }
 
 impl Subspace {
-    /// A learner that has learned nothing.
+    /// An untrained learner.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -122,12 +122,12 @@ impl Subspace {
         }
     }
 
-    /// Coordinates seen: 1 + the highest that was learned.
+    /// Number of coordinates: 1 + the highest that was learned.
     pub fn coordinates(&self) -> usize {
         self.owners.len()
     }
 
-    /// Learn the subspace, not the weights, from an event without a label.
+    /// Learn the subspace, but not the weights, from an event without a label.
     pub fn observe(&mut self, event: &Event) {
         self.admit(event);
         self.explain(event);
@@ -166,7 +166,7 @@ impl Learner for Subspace {
         if lesson.is_learned() {
             self.learn_whole(&event, &lesson);
         } else if lesson.is_observed() && event.is_known() {
-            // Predicting has explained it, as far as it was known.
+            // Predicting has already explained the event, as far as its names were known.
             if self.admit(&event) {
                 self.explain(&event);
             }

@@ -1,13 +1,13 @@
-//! The moments of pairs of those coordinates that have a slot.
+//! Pairwise moments of the coordinates that have a slot.
 //!
-//! While there are no more coordinates than slots, each has that of its own number, and while there are no
-//! more than half as many, all of them are *active*: they complete events. Beyond half, those are active
-//! that prove to be worth it; beyond all, attributes take turns, see [`super::selection`], and those on trial
-//! are counted and nothing else. A coordinate that is not active is an ordinary feature of the linear model,
-//! and has the same weight there when it becomes active.
+//! While there are no more coordinates than slots, each has the slot of its own number, and while there are no more
+//! than half as many, all of them are *active*: they complete events. Beyond half the slots, only those that prove
+//! worthwhile are active; beyond all slots, attributes take turns, see [`super::selection`], and those on trial are
+//! only counted. A coordinate that is not active is an ordinary feature of the linear model, and keeps its weight there
+//! when it becomes active.
 //!
-//! An attribute enters with its coordinates or leaves with them, so that the zeros beside a category are
-//! counted in the same events as its ones.
+//! An attribute enters and leaves with its coordinates, so that the zeros of a category are counted in the same events
+//! as its ones.
 
 use super::NOBODY;
 use super::pairwise_moments::{Local, PairwiseMoments};
@@ -15,10 +15,10 @@ use super::selection::FIRST_TURN;
 use super::slots::Slots;
 use crate::block::Event;
 
-/// Moments of pairs, and whose they are.
+/// Pairwise moments, and the coordinates they belong to.
 #[derive(Clone, Debug)]
 pub struct Pairs {
-    /// Most slots.
+    /// Maximum number of slots.
     pub most: usize,
     /// Moments, by slot.
     pub moments: PairwiseMoments,
@@ -26,23 +26,23 @@ pub struct Pairs {
     pub coordinates: Slots,
     /// By slot of a coordinate: the slot of its attribute, or [`NOBODY`].
     pub owners: Vec<u32>,
-    /// Of all there are: in how many events an attribute was observed.
+    /// Number of events that observed each attribute, with or without a slot.
     pub observed: Vec<f64>,
-    /// In how many events a coordinate had a value, and their sum.
+    /// Number of events in which each coordinate had a value, and the sum of these values.
     pub value_counts: Vec<f64>,
     pub sums: Vec<f64>,
-    /// Whether those that are active say all that a coordinate says.
+    /// Whether the active coordinates explain each coordinate.
     pub is_redundant: Vec<bool>,
-    /// How often an attribute had its turn.
+    /// Number of turns that each attribute has had.
     pub turns: Vec<f64>,
-    /// At how many events the next ones take their turn.
+    /// Number of events at which the next attributes take their turn.
     pub next_turn: f64,
     /// The part of an event that has slots.
     local: Local,
 }
 
 impl Pairs {
-    /// Nothing known.
+    /// Without any data.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -60,8 +60,8 @@ impl Pairs {
         }
     }
 
-    /// Whether there are so many coordinates that those which tell nothing of others do harm: more than half
-    /// as many as slots. Up to then all are active.
+    /// Whether there are so many coordinates that those uncorrelated with others do harm: more than half as many as
+    /// slots. Up to then all are active.
     pub fn is_crowded(&self) -> bool {
         2 * self.value_counts.len() > self.most
     }
@@ -71,7 +71,7 @@ impl Pairs {
         self.value_counts.len() > self.most
     }
 
-    /// Make room for so many.
+    /// Grow to so many attributes and coordinates.
     pub fn grow(&mut self, attributes: usize, coordinates: usize) {
         self.attributes.grow(attributes, self.most);
         self.coordinates.grow(coordinates, self.most);
@@ -87,22 +87,21 @@ impl Pairs {
 
     /// Give a coordinate of an attribute a slot, if there is one.
     ///
-    /// A category that is new enters beside its siblings: it was an observed 0 for as long as they are
-    /// counted.
+    /// A new category enters beside its siblings: it was an observed 0 for as long as they have been counted.
     pub fn seat(&mut self, attribute: u32, coordinate: u32) {
         if let Some(slot) = self.coordinates.of(coordinate) {
-            // It was another's.
+            // The coordinate belonged to another attribute.
             self.vacate(slot);
         }
         let Some(slot) = self.coordinates.take(coordinate) else { return };
-        // There are as many slots for attributes, and each of these has one for a coordinate.
+        // There are as many slots for attributes, and each attribute with one has a coordinate with one.
         let home = self.attributes.of(attribute).or_else(|| self.attributes.take(attribute));
         self.owners[slot] = home.map_or(NOBODY, |home| home as u32);
         self.is_redundant[coordinate as usize] = false;
         self.moments.active[slot] = !self.is_wide() || coordinate == 0;
     }
 
-    /// Free the slot of a coordinate, and that of its attribute if it was the last one there.
+    /// Free the slot of a coordinate, and that of its attribute if this was its last coordinate with a slot.
     pub fn vacate(&mut self, slot: usize) {
         let home = std::mem::replace(&mut self.owners[slot], NOBODY);
         self.coordinates.release(slot);
@@ -113,7 +112,7 @@ impl Pairs {
         }
     }
 
-    /// Add one event, which counts `amount` times; there is room for what it has.
+    /// Add one event with weight `amount`; there must be capacity for its names.
     pub fn count(&mut self, event: &Event, amount: f64) {
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         let mut last = None;
@@ -136,7 +135,7 @@ impl Pairs {
         self.moments.complete(&self.owners, noise, &self.local, completed);
     }
 
-    /// Whether a coordinate is to be weighed as it is observed.
+    /// Whether a coordinate is a feature as observed instead of completed.
     pub fn is_plain(&self, coordinate: u32) -> bool {
         let slot = self.coordinates.of(coordinate);
         slot.map_or(!self.is_redundant[coordinate as usize], |slot| !self.moments.active[slot])
@@ -148,7 +147,7 @@ impl Pairs {
         if observed > 0.0 { self.sums[coordinate] / observed } else { 0.0 }
     }
 
-    /// Find the slots of an event.
+    /// Find the slots of an event's items.
     fn localise(&mut self, event: &Event) {
         let local = &mut self.local;
         local.clear();

@@ -1,42 +1,42 @@
-//! Second moments of pairs observed together, and the conditional mean of what is missing.
+//! Second moments of jointly observed pairs, and the conditional mean of missing values.
 //!
-//! A pair of coordinates counts in the events that observe both of their attributes. A category that
-//! holds is 1 on its own coordinate and an observed 0 on its siblings, so counts belong to pairs of
-//! attributes, sums to pairs of coordinates, and an event adds |o|² of each. The constant is one of the
-//! coordinates: the first moments are its pairs.
+//! A pair of coordinates is counted in the events that observe both of their attributes. The observed category is 1 on
+//! its own coordinate and an observed 0 on its siblings, so counts belong to pairs of attributes, sums to pairs of
+//! coordinates, and an event adds |o|² of each. The constant is one of the coordinates; its pairs are the first
+//! moments.
 //!
-//! Now and then these become correlations R, see [`super::correlations`]. What is missing is filled by
+//! From time to time these are turned into correlations R, see [`super::correlations`]. Missing values are filled with
 //! the conditional mean, in standard deviations from the mean:
 //!
 //! ```text
 //! z_m = R_mo (R_oo + noise I)^-1 z_o.
 //! ```
 //!
-//! It is Q_oo^+ of [H, Def. 2] where the data lie on a subspace Q that is known.
+//! It is Q_oo^+ of [H, Def. 2] if the data lie on a known subspace Q.
 //!
-//! Of an observed categorical attribute only the category that holds is conditioned on, not the zeros of
-//! its siblings: the regression on one indicator alone is the mean given that category, exactly; with all
-//! of them the matrix would be singular, and as wide as there are categories.
+//! For an observed categorical attribute, only the observed category is conditioned on, not the zeros of its siblings:
+//! the regression on that indicator alone is exactly the mean given that category; with all of them the matrix would be
+//! singular, and as wide as there are categories.
 
 use super::correlations::LEAST_NOISE;
 use super::explaining::squared_length;
 use super::matrix::Matrix;
 use crate::cholesky::Cholesky;
 
-/// Values are cut at so many standard deviations before they explain others: a variance may be older than
-/// the value.
+/// Values are clipped at this many standard deviations before they explain others: a variance may be older than the
+/// value.
 pub const FARTHEST: f64 = 30.0;
 
-/// A variance below this share of the mean square is what rounding left of none.
+/// A variance below this fraction of the mean square is a rounding error.
 pub const ROUNDING: f64 = 1e-12;
 
 /// The part of an event that has slots.
 #[derive(Clone, Debug, Default)]
 pub struct Local {
-    /// Slots of the attributes, each once. What has no value here is observed with a category that has no
-    /// slot: all others of it are 0.
+    /// Slots of the attributes, each once. An attribute without a value here is observed with a category that has no
+    /// slot: all its other categories are 0.
     pub attributes: Vec<u32>,
-    /// Slots of the coordinates, and the values there.
+    /// Slots of the coordinates, and their values.
     pub coordinates: Vec<u32>,
     pub values: Vec<f64>,
 }
@@ -48,7 +48,7 @@ impl Local {
         self.values.clear();
     }
 
-    /// Take note of an attribute, of which items come in a row.
+    /// Record an attribute; its items are consecutive.
     pub fn observe(&mut self, attribute: u32) {
         if self.attributes.last() != Some(&attribute) {
             self.attributes.push(attribute);
@@ -61,30 +61,30 @@ impl Local {
     }
 }
 
-/// What is known about coordinates and their attributes, by slot. The matrices may be larger than that.
+/// The statistics of coordinates and their attributes, by slot. The matrices may be larger than needed.
 #[derive(Clone, Debug, Default)]
 pub struct PairwiseMoments {
     /// Sums of products x_i x_j over the events that observe both, in the row of the later attribute.
     pub sums: Matrix,
-    /// How many events those are, by attribute, in the row of the later one.
+    /// The numbers of these events, by attribute, in the row of the later one.
     pub counts: Matrix,
-    /// Where its attribute is observed. From here on all is as of the last update of the correlations.
+    /// Mean where the attribute is observed. From here on, fields are as of the last update of the correlations.
     pub means: Vec<f64>,
     /// Whether a coordinate explains others and is explained by them.
     pub active: Vec<bool>,
-    /// How well others explain it.
+    /// How well others explain each coordinate.
     pub worths: Vec<f64>,
-    /// Standard deviations; 0 says that nothing is known, or that it is not active.
+    /// Standard deviations; 0 if there is no data yet, or the coordinate is not active.
     pub deviations: Vec<f64>,
     /// Positive semidefinite.
     pub correlations: Matrix,
     workspace: Workspace,
 }
 
-/// What is reused from event to event.
+/// Buffers that are reused for every event.
 #[derive(Clone, Debug, Default)]
 struct Workspace {
-    /// By attribute: whether the event has it.
+    /// By attribute: whether the current event has it.
     observed: Vec<bool>,
     /// The coordinates that explain others, and their standardised values.
     known: Vec<u32>,
@@ -93,7 +93,7 @@ struct Workspace {
 }
 
 impl PairwiseMoments {
-    /// Make room for so many, up to `most`.
+    /// Grow to so many; the matrices up to `most`.
     pub fn grow(&mut self, attributes: usize, coordinates: usize, most: usize) {
         self.counts.grow_square(attributes, most);
         self.sums.grow_square(coordinates, most);
@@ -120,7 +120,7 @@ impl PairwiseMoments {
         self.counts.clear_cross(slot);
     }
 
-    /// How many events observe both of two attributes; 0 for [`NOBODY`](super::NOBODY).
+    /// Number of events that observe both of two attributes; 0 for [`NOBODY`](super::NOBODY).
     pub fn joint_count(&self, one: u32, other: u32) -> f64 {
         let (a, b) = (one as usize, other as usize);
         if a.max(b) < self.counts.width() { joined(&self.counts, a, b) } else { 0.0 }
@@ -131,7 +131,7 @@ impl PairwiseMoments {
         joined(&self.sums, one, other)
     }
 
-    /// Add one event, which counts `amount` times; there is room for what it has.
+    /// Add one event with weight `amount`; its slots must exist.
     pub fn count(&mut self, event: &Local, amount: f64) {
         for (i, &attribute) in event.attributes.iter().enumerate() {
             let counts = self.counts.row_mut(attribute as usize);
@@ -149,7 +149,7 @@ impl PairwiseMoments {
 
     /// Fill `completed` from one event; it has as many coordinates as there are owners.
     ///
-    /// What is observed is kept, of a category that holds the siblings are 0.
+    /// Observed values are kept, and the siblings of an observed category are 0.
     pub fn complete(&mut self, owners: &[u32], noise: f64, event: &Local, completed: &mut [f64]) {
         self.mark(event, true);
         self.explain(noise, event);
@@ -157,7 +157,7 @@ impl PairwiseMoments {
         multiply(&self.correlations, known, z, completed);
         let moments = self.means.iter().zip(&self.deviations);
         for ((value, &owner), (mean, deviation)) in completed.iter_mut().zip(owners).zip(moments) {
-            // Chosen from two values, not between two ways to go: half of those would be guessed wrong.
+            // A select between two values rather than a branch, half of which would be mispredicted.
             let expected = mean + deviation * *value;
             let is_observed = observed.get(owner as usize).is_some_and(|&is| is);
             *value = if is_observed { 0.0 } else { expected };
@@ -168,7 +168,7 @@ impl PairwiseMoments {
         }
     }
 
-    /// The variance of a coordinate given what the event observes that was completed last.
+    /// The variance of a coordinate given the observed values of the last completed event.
     pub fn conditional_variance(&self, slot: usize) -> f64 {
         let Workspace { known, cholesky, .. } = &self.workspace;
         let row = self.correlations.row(slot);
@@ -213,7 +213,7 @@ fn joined(matrix: &Matrix, one: usize, other: usize) -> f64 {
     if one == other { half } else { half + matrix.row(other)[one] }
 }
 
-/// R_mo z for every m; four rows a pass, a quarter of the traffic through `result`.
+/// R_mo z for every m; four rows per pass, for a quarter of the traffic through `result`.
 fn multiply(matrix: &Matrix, places: &[u32], z: &[f64], result: &mut [f64]) {
     result.fill(0.0);
     let size = result.len();

@@ -1,4 +1,4 @@
-//! What several learners have learned since they were as one, their base, as a sum.
+//! What several learners have learned since their common base, as a sum.
 //!
 //! Counts and sums of the merged model are
 //!
@@ -6,43 +6,43 @@
 //! D S_0 + Σ (S_m - d_m S_0),
 //! ```
 //!
-//! with d_m what a half-life left of the base in part m, and D the product of all d_m: so it does not matter which
-//! parts are merged first. Without a half-life all of them are 1.
+//! where d_m is what a half-life left of the base in part m, and D the product of all d_m, so that the order of merging
+//! does not matter. Without a half-life all of them are 1.
 //!
-//! What a part has of a name may be no more than what the base had: then the part says nothing of it. And where it is
-//! less, the part has given the name up, and what it has is all its own.
+//! Where a part's count of a name equals the base's, the part contributes nothing to that name. Where it is lower, the
+//! part has evicted the name since, and its whole count is its own.
 
 use super::{Form, Subspace};
 use crate::math::pow;
 
-/// Counts that differ by no larger share are equal but for rounding.
+/// Counts that differ by no larger fraction are equal up to rounding.
 const EQUAL: f64 = 1e-9;
 
-/// A learner that went on from a base.
+/// A learner that continued from a base.
 pub struct Part<'a> {
     pub learner: &'a Subspace,
     base: &'a Subspace,
-    /// What a half-life left of the base.
+    /// The fraction of the base that a half-life left.
     fade: f64,
     attributes: Vec<Since>,
     coordinates: Vec<Since>,
 }
 
-/// What a part has of an attribute or a coordinate.
+/// A part's record of an attribute or a coordinate.
 #[derive(Clone, Copy, Debug)]
 pub struct Since {
-    /// How often it came since the base.
+    /// Its count since the base.
     pub gain: f64,
-    /// Whether what the base knew is in it.
+    /// Whether the part's count includes that of the base.
     holds_base: bool,
 }
 
-/// Moments of a learner that are added to others.
+/// The moments of a learner, as a term of a sum.
 pub struct Term<'a> {
     pub learner: &'a Subspace,
-    /// What its sums and counts are multiplied by.
+    /// Factor of its sums and counts.
     pub factor: f64,
-    /// How often it counts: once, or once less.
+    /// Factor of what does not decay: plus or minus one.
     pub sign: f64,
     /// Which attributes and coordinates take part.
     pub attributes: Vec<bool>,
@@ -63,12 +63,12 @@ impl<'a> Part<'a> {
         Self { learner, base, fade, attributes, coordinates }
     }
 
-    /// By coordinate: how often it came since the base.
+    /// By coordinate: its count since the base.
     pub fn gains(&self) -> impl Iterator<Item = f64> {
         self.coordinates.iter().map(|since| since.gain)
     }
 
-    /// What it adds to the merged moments: its own, less the base's.
+    /// Its terms in the merged moments: its own, less the base's.
     fn terms(&self) -> [Term<'a>; 2] {
         let mask = |all: &[Since], takes: fn(&Since) -> bool| all.iter().map(takes).collect::<Vec<bool>>();
         let is_new = |since: &Since| since.gain > 0.0;
@@ -94,7 +94,7 @@ impl<'a> Part<'a> {
         [own, base]
     }
 
-    /// Whether an attribute has had its slot since the base: it missed no more events than then.
+    /// Whether an attribute has kept its slot since the base: it has missed no more events than it had then.
     fn holds_pairs_of_base(&self, attribute: usize) -> bool {
         let missed = |learner: &Subspace| {
             let all = learner.counts().0.get(attribute).copied().unwrap_or(0.0);
@@ -107,7 +107,7 @@ impl<'a> Part<'a> {
 }
 
 impl Since {
-    /// From the counts of a part and of its base, as far as that is not forgotten.
+    /// From the count of a part, and the count of its base as far as it is not forgotten.
     fn of(count: f64, before: f64) -> Self {
         let holds_base = count >= (1.0 - EQUAL) * before;
         let gain = if holds_base { count - before } else { count };
@@ -115,7 +115,7 @@ impl Since {
     }
 }
 
-/// All that the merged moments are the sum of.
+/// All terms of the merged moments.
 pub fn terms<'a>(base: &'a Subspace, parts: &[Part<'a>]) -> Vec<Term<'a>> {
     let (observed, counts) = base.counts();
     let whole = Term {
@@ -129,7 +129,7 @@ pub fn terms<'a>(base: &'a Subspace, parts: &[Part<'a>]) -> Vec<Term<'a>> {
     std::iter::once(whole).chain(parts.iter().flat_map(Part::terms)).collect()
 }
 
-/// Add some of the numbers of a row to those of another, each so many times.
+/// Add the numbers of a row, where they take part, to those of another, times `factor`.
 pub fn add(target: &mut [f64], row: &[f64], takes_part: &[bool], factor: f64) {
     for ((entry, number), _) in target.iter_mut().zip(row).zip(takes_part).filter(|(_, is)| **is) {
         *entry += factor * number;
@@ -137,7 +137,7 @@ pub fn add(target: &mut [f64], row: &[f64], takes_part: &[bool], factor: f64) {
 }
 
 impl Subspace {
-    /// Events since it was as the base; all where it has forgotten that.
+    /// Number of events since the base; all events if it has forgotten the base.
     pub(super) fn events_since(&self, base: &Self) -> f64 {
         if self.events >= base.events { self.events - base.events } else { self.events }
     }
@@ -158,7 +158,7 @@ impl Subspace {
         }
     }
 
-    /// What a half-life left of the base.
+    /// The fraction of the base that a half-life left.
     fn fade_since(&self, base: &Self) -> f64 {
         let half_life = self.settings.forget;
         if half_life > 0.0 { pow(2.0, -self.events_since(base) / half_life) } else { 1.0 }

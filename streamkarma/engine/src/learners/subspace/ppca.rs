@@ -1,33 +1,33 @@
-//! A subspace of many coordinates, learned from incomplete events: probabilistic PCA [T], by online EM, with
-//! a noise of its own for each coordinate, which makes it factor analysis.
+//! A subspace of many coordinates, learned from incomplete events: probabilistic PCA [T], by online EM, with a separate
+//! noise for each coordinate, which makes it factor analysis.
 //!
-//! The model is x_k = m_k + d_k (F_k' z + e_k) with the latent z ~ N(0, I) of dimension r and e_k of
-//! variance s_k². Given what an event observes, z has
+//! The model is x_k = m_k + d_k (F_k' z + e_k) with the latent z ~ N(0, I) of dimension r and e_k of variance s_k².
+//! Given the observed values of an event, z has
 //!
 //! ```text
 //! covariance M^-1, mean mu = M^-1 F_o' S_o^-1 x_o,  M = F_o' S_o^-1 F_o + I    (x standardised, S = diag s²),
 //! ```
 //!
-//! and E[z z'] = mu mu' + M^-1. Every observed row takes a step towards the solution of the M step,
-//! E[x_k mu'] = F_k E[z z'],
+//! and E[z z'] = mu mu' + M^-1. Every observed row takes a step towards the solution of the M step, E[x_k mu'] = F_k
+//! E[z z'],
 //!
 //! ```text
 //! F_k <- F_k + eta ((x_k - F_k' mu) mu' - F_k M^-1),
 //! ```
 //!
-//! and s_k² towards the mean of (x_k - F_k' mu)² + F_k' M^-1 F_k. [T] leaves open the online form and
-//! its steps; here eta is that of [`super::step_sizes`] in the row's n_k-th event, held below what would
-//! overshoot. Work is |o| r² + r³, memory r numbers per coordinate: the r² of statistics per row
-//! that an exact M step wants are not kept.
+//! and s_k² one towards the mean of (x_k - F_k' mu)² + F_k' M^-1 F_k. [T] leaves open the online form and its step
+//! sizes; here eta is that of [`super::step_sizes`] for the row's n_k-th event, limited so as not to overshoot. The
+//! cost is |o| r² + r³, the memory r numbers per coordinate: the r² statistics per row that an exact M step needs are
+//! not kept.
 //!
-//! In [T] all coordinates have one noise. What has nothing to do with the subspace, such as an hour of the day,
-//! then makes all others look noisy: beside an id, a time and a user (`examples/spoil.py ids`, seeds 200 to
-//! 202) the mixture erred .0120 in the mean, and with a noise for each .0109; without these .0086 and .0087.
+//! In [T] all coordinates have the same noise. Those unrelated to the subspace, such as an hour of the day, then make
+//! all others look noisy: beside an id, a time and a user (`examples/spoil.py ids`, seeds 200 to 202) the mean error of
+//! the mixture was .0120, and with separate noises .0109; without these columns .0086 and .0087.
 //!
-//! The zeros beside a category that holds are never visited. A row that has a value in a share p of its
-//! attribute's events is drawn towards p E[x_k mu' | it has one] / d_k, which is where the M step leads if
-//! mu is 0 on average in the events of the attribute. Its noise counts the zeros as well, of which each is as
-//! far from the mean as the share says. It explains nothing before it has come [`FEW`] times.
+//! The zeros beside an observed category are never visited. A row that has a value in a fraction p of its attribute's
+//! events is drawn towards p E[x_k mu' | it has one] / d_k, which is where the M step leads if mu is 0 on average in
+//! the events of the attribute. Its noise includes the zeros, each of which is as far from the mean as that fraction
+//! implies. It explains nothing before it has occurred [`FEW`] times.
 //!
 //! [T] Tipping, Bishop: Probabilistic Principal Component Analysis, JRSS B 61, 1999.
 
@@ -40,17 +40,17 @@ use crate::block::Event;
 use crate::cholesky::{Cholesky, add_four};
 use crate::math::dot;
 
-/// Standard deviation of a row's norm before it has learned anything: from 0 no row would move.
+/// Root mean square of an untrained row's norm: from 0 no row would move.
 const START: f64 = 0.3;
-/// A category that came less often says nothing of the latent: what is known of it would be taken for as good
-/// as what is known of a number. As it is rare, its value is far out, and a guess would weigh much.
+/// A category that occurred less often does not inform the latent: its statistics would be trusted as much as those of
+/// a number. As it is rare, its value is far from the mean, and a guess would weigh heavily.
 const FEW: f64 = 10.0;
-/// Steps of the noise are so many times those of the row, for everything else hangs on it.
+/// Steps of the noise are this many times those of the row, because everything else depends on it.
 const NOISE_STEPS: f64 = 2.0;
-/// No surprise counts for more.
+/// Maximum surprise of a value.
 const MOST_SURPRISE: f64 = 30.0;
 
-/// What is known about coordinates and their attributes.
+/// What has been learned about coordinates and their attributes.
 #[derive(Clone, Debug)]
 pub struct Ppca {
     rank: usize,
@@ -58,44 +58,44 @@ pub struct Ppca {
     step_sizes: StepSizes,
     /// F, row by row.
     pub rows: Vec<f64>,
-    /// Events that observed an attribute.
+    /// Number of events that observed each attribute.
     pub observed: Vec<f64>,
-    /// Events that gave a coordinate a value.
+    /// Number of events that gave each coordinate a value.
     pub value_counts: Vec<f64>,
-    /// Sums of its values.
+    /// Sums of these values.
     pub sums: Vec<f64>,
-    /// And of their squares.
+    /// Sums of their squares.
     pub squares: Vec<f64>,
     /// s_k².
     pub noise: Vec<f64>,
-    /// What the last event that was explained says of the latent.
+    /// Posterior of the latent given the last explained event.
     pub posterior: Posterior,
 }
 
-/// What an event says of the latent.
+/// The posterior of the latent given an event.
 #[derive(Clone, Debug, Default)]
 pub struct Posterior {
     /// mu.
     pub mean: Vec<f64>,
-    /// By item: d_k, or 0 where nothing is known.
+    /// By item: d_k, or 0 where there is no data yet.
     pub deviations: Vec<f64>,
     /// By item: x_k - F_k' mu.
     pub residuals: Vec<f64>,
-    /// The coordinates of which something is known.
+    /// The coordinates that inform the latent.
     known: Vec<u32>,
     /// M.
     cholesky: Cholesky,
     pull: Vec<f64>,
 }
 
-/// What rows begin with, one after another.
+/// The initial entries of the rows, one row after another.
 pub fn start(rank: usize) -> Uniform {
     let spread = START * (3.0 / rank.max(1) as f64).sqrt();
     Uniform::new(-spread, spread)
 }
 
 impl Ppca {
-    /// Nothing known.
+    /// Without any data.
     pub fn new(rank: usize) -> Self {
         let nothing = Vec::new;
         Self {
@@ -112,7 +112,7 @@ impl Ppca {
         }
     }
 
-    /// Make room for so many. What a row begins with does not depend on how many others there are.
+    /// Grow to so many. The initial value of a row does not depend on how many others there are.
     pub fn grow(&mut self, attributes: usize, coordinates: usize) {
         self.observed.resize(attributes, 0.0);
         let start = &mut self.start;
@@ -144,14 +144,14 @@ impl Ppca {
         &self.rows[coordinate * self.rank..][..self.rank]
     }
 
-    /// Whether a coordinate of an attribute is a category that says nothing yet.
+    /// Whether a coordinate of an attribute is a category that is still too rare to inform the latent.
     fn is_rare(&self, attribute: u32, coordinate: usize, growth: f64) -> bool {
         let observed = self.observed.get(attribute as usize).copied().unwrap_or(0.0);
         let count = self.value_counts[coordinate];
         count < observed && count < FEW * growth
     }
 
-    /// Fill in the posterior from one event. What was never learned is passed over.
+    /// Compute the posterior given one event. Names that were never learned are skipped.
     ///
     /// `growth` is what an event of weight 1 adds to the counts.
     pub fn explain(&mut self, owners: &[u32], growth: f64, event: &Event) {
@@ -167,7 +167,7 @@ impl Ppca {
             let owner = owner.filter(|&&owner| !self.is_rare(owner, k as usize, growth));
             let (center, deviation) = owner.map_or((0.0, 0.0), |&owner| self.moments(owner, k as usize));
             deviations.push(deviation);
-            // The constant is no coordinate of the subspace, and has no deviation.
+            // The constant is not a coordinate of the subspace, and has no deviation.
             if deviation == 0.0 {
                 residuals.push(0.0);
                 continue;
@@ -184,7 +184,7 @@ impl Ppca {
         self.posterior = posterior;
     }
 
-    /// From F_o' S_o^-1 x_o to mu, and from x_o to the residuals.
+    /// Turn F_o' S_o^-1 x_o into mu, and x_o into the residuals.
     fn solve(&self, posterior: &mut Posterior) {
         let Posterior { mean, deviations, residuals, known, cholesky, .. } = posterior;
         for (i, entries) in cholesky.rows(self.rank).enumerate() {
@@ -217,7 +217,7 @@ impl Ppca {
         }
     }
 
-    /// The variance of a coordinate given what the event observes that was explained last.
+    /// The variance of a coordinate given the observed values of the last explained event.
     pub fn conditional_variance(&self, attribute: u32, coordinate: usize) -> f64 {
         let left = squared_length(&self.posterior.cholesky, self.row(coordinate)) + self.noise[coordinate];
         let (_, deviation) = self.moments(attribute, coordinate);
@@ -226,8 +226,8 @@ impl Ppca {
 
     /// Learn the event that was just explained.
     ///
-    /// `weight` is how often it counts, `growth` what an event of weight 1 adds to the counts. There is
-    /// room for what it has.
+    /// `weight` is its weight, `growth` what an event of weight 1 adds to the counts. There must be capacity for its
+    /// names.
     pub fn learn(&mut self, event: &Event, weight: f64, growth: f64) {
         let Posterior { mean, deviations, residuals, cholesky, pull, .. } = &mut self.posterior;
         let energy = 1.0 + dot(mean, mean);
@@ -254,13 +254,13 @@ impl Ppca {
             let surprise = residual * residual + dot(row, pull);
             let eta = weight * self.step_sizes.of(self.value_counts[k] / growth);
             let share = self.value_counts[k] / self.observed[a];
-            // Of a category the zeros beside it count, too, which surprise by share / (1 - share) each.
+            // For a category the zeros count, too, each with a surprise of share / (1 - share).
             let surprise = if share < 1.0 { share * (surprise + 1.0) } else { surprise };
             let noise = &mut self.noise[k];
             *noise += (NOISE_STEPS * eta).min(1.0) * (surprise.min(MOST_SURPRISE) - *noise);
             *noise = noise.max(LEAST_NOISE);
             if share < 1.0 {
-                // The deviation is from before the event, as that of a value which had been forgotten may be.
+                // The deviation is from before the event, and may be that of a value that had been forgotten.
                 let target = (share * value / deviation).clamp(-FARTHEST, FARTHEST);
                 step_to(row, eta.min(1.0), target, mean);
             } else {
@@ -270,14 +270,14 @@ impl Ppca {
     }
 }
 
-/// Towards `target` mu.
+/// Step towards `target` mu.
 fn step_to(row: &mut [f64], eta: f64, target: f64, mean: &[f64]) {
     for (factor, mu) in row.iter_mut().zip(mean) {
         *factor += eta * (target * mu - *factor);
     }
 }
 
-/// Towards the solution of the M step; `pull` is F_k M^-1.
+/// Step towards the solution of the M step; `pull` is F_k M^-1.
 fn step_by(row: &mut [f64], eta: f64, residual: f64, mean: &[f64], pull: &[f64]) {
     for ((factor, mu), pull) in row.iter_mut().zip(mean).zip(pull) {
         *factor += eta * (residual * mu - pull);

@@ -1,14 +1,14 @@
-//! Coordinates that others explain so well that they have nothing to add.
+//! Coordinates that others explain so well that they add nothing.
 //!
-//! Where more coordinates are worth a slot than there are, those that leave are mostly like this: what they
-//! say the active ones say, too, and that in every event. Weighed as they are, 0 where they are missing, they
-//! only add noise. They are therefore left out, and their weights go to those that explain them.
+//! If more coordinates are worth a slot than there are slots, those that leave are mostly of this kind: the active ones
+//! carry the same information, and in every event. As raw features, 0 where missing, they would only add noise. They
+//! are therefore left out, and their weights are moved to the coordinates that explain them.
 
 use super::pairs::Pairs;
 use crate::cholesky::Cholesky;
 use crate::learners::linear::{LARGEST, LinearModel};
 
-/// A coordinate is redundant if others explain so much of its variance.
+/// A coordinate is redundant if others explain this fraction of its variance.
 const EXPLAINED: f64 = 0.75;
 
 /// A redundant coordinate and its regression on those that stay.
@@ -19,7 +19,7 @@ pub struct Redundant {
 }
 
 impl Redundant {
-    /// Let the others have its weights; scores stay, but for what they cannot explain.
+    /// Move its weights to the others; scores are unchanged, except for what the others cannot explain.
     pub fn move_weights(&self, model: &mut LinearModel, rank: usize) {
         let place = |k: u32| rank + 2 * k as usize;
         for class in 0..model.classes() {
@@ -34,7 +34,7 @@ impl Redundant {
 }
 
 impl Pairs {
-    /// Note which of the coordinates that leave are redundant, given those that stay.
+    /// Mark the leaving coordinates that are redundant given those that stay, and return their regressions.
     pub fn redundant(&mut self, leaving: &[usize], noise: f64) -> Vec<Redundant> {
         let moments = &self.moments;
         let leaves = |slot: &usize| leaving.contains(&(self.owners[*slot] as usize));

@@ -1,24 +1,24 @@
-//! Labelled events taught again, completed by what is known by now.
+//! Labelled events learned again, completed with what has been learned since.
 //!
-//! Where only some events have a label, the weights have few steps to learn from, and take most of them on
-//! poor completions: the subspace goes on learning from all events. So each event without a label makes room
-//! for one more step on a recent labelled event, in turn, which is completed anew. This is experience replay
-//! [L]. Where all events have a label, nothing is kept and nothing replayed.
+//! Where only some events have a label, the weights have few steps to learn from, and take most of them on poor
+//! completions, while the subspace goes on learning from all events. So each event without a label allows one more step
+//! on a recent labelled event, in turn, which is completed again. This is experience replay [L]. Where all events have
+//! a label, nothing is kept or replayed.
 //!
-//! A repeated event tells nothing new, so its step moves the weights and leaves their variances as they are,
-//! and it is a tenth of a step: see [`LinearModel::repeat`]. On synthetic streams of low rank with one label
-//! in 50 (seeds 200 to 204), such steps, whole ones, steps of AdaGrad, and steps by which variances shrink
-//! erred 0.023, 0.022, 0.021 and 0.025; without replay it is 0.031. With one label in 500, a tenth of them
-//! wrong, they erred 0.211, 0.227, 0.217 and 0.217, and 0.214 without replay.
+//! A repeated event carries no new information, so its step moves the weights and leaves their variances unchanged, and
+//! it is a tenth of a step: see [`LinearModel::repeat`]. On synthetic low-rank streams with one label in 50 (seeds 200
+//! to 204), the errors of such steps, full ones, steps of AdaGrad, and steps that shrink the variances were 0.023,
+//! 0.022, 0.021 and 0.025; without replay 0.031. With one label in 500, a tenth of them wrong, they were 0.211, 0.227,
+//! 0.217 and 0.217, and 0.214 without replay.
 //!
-//! An event whose label comes later makes room as well when it comes. With labels 100 events late, one in 50 of
-//! which came at all (`lowrank`, 20,000 events, seeds 200 to 202), the learner erred .050 by that and .072
-//! without; where all labels came, .0099 and .0100 (seed 200).
+//! An event whose label comes later also allows a step when it arrives. With labels 100 events late, one in 50 of which
+//! came at all (`lowrank`, 20,000 events, seeds 200 to 202), the error was .050 with that and .072 without; where all
+//! labels came, .0099 and .0100 (seed 200).
 //!
-//! Old labels can do harm, and two things limit it. Once the store has only a share of all labelled events,
-//! only that share of the events without a label replays one: else a model of many labels would be pulled
-//! towards its last thousand. And each head learns without replay as well, and predicts with what suffered
-//! less of late, see [`Replayed`]: after a drift the examples are of the past.
+//! Old labels can do harm, and two things limit it. Once the store holds only a fraction of all labelled events, only
+//! that fraction of the events without a label replays one: otherwise a model with many labels would be pulled towards
+//! its last thousand. And each head also learns without replay, and predicts with whichever had less loss recently, see
+//! [`Replayed`]: after a drift the examples are of the past.
 //!
 //! [L] Lin: Self-Improving Reactive Agents Based On Reinforcement Learning, Planning and Teaching, 1992.
 
@@ -28,20 +28,20 @@ use super::linear::{LARGEST, LinearModel};
 use crate::block::Event;
 use crate::learner::Lesson;
 
-/// How much of a step a repeated event takes.
+/// Fraction of a step for a repeated event.
 pub const PART: f64 = 0.1;
 
-/// What remains of a loss after each label that follows.
+/// Decay of a loss with each later label.
 pub const DECAY: f64 = 0.98;
-/// Replay is trusted up to so many times the loss without it. With 1 it was given up where labels are noisy
-/// though it erred less, for it makes larger scores; with 1.2 a slow drift cost twice as much.
+/// Replay is trusted up to this many times the loss without it. With 1 it was abandoned on noisy labels though it made
+/// fewer errors, because its scores are larger; with 1.2 a slow drift cost twice as much.
 pub const WORST: f64 = 1.1;
 
-/// The weights of a head that learn by replay, and whether they are to be trusted.
+/// The weights of a head that learn by replay, and whether they are trusted.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     pub model: LinearModel,
-    /// Losses of late without replay and with it.
+    /// Recent losses without replay and with it.
     pub losses: [f64; 2],
     scores: Vec<f64>,
 }
@@ -86,7 +86,7 @@ impl Replayed {
 }
 
 impl Subspace {
-    /// Whether there was an event without a label.
+    /// Whether there has been an event without a label.
     pub(super) fn is_replaying(&self) -> bool {
         self.heads[0].replayed.is_some()
     }
@@ -98,7 +98,7 @@ impl Subspace {
         }
     }
 
-    /// After an event without a label: repeat the example whose turn it is, if one is due.
+    /// After an event without a label: repeat the next example, if one is due.
     pub(super) fn replay(&mut self) {
         self.heads.iter_mut().for_each(Head::begin_replay);
         let (kept, labelled) = (self.examples.all.len() as f64, self.heads[0].model.steps() as f64);

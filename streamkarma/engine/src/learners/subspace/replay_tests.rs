@@ -5,7 +5,7 @@ use super::replay::{DECAY, PART, WORST};
 use super::tests::{SETTINGS, Stream, in_each_form, low_rank};
 use super::*;
 
-/// A number of events, one in so many of them with its label.
+/// Learn events, one in `every` with its label; returns the scores.
 fn teach(model: &mut Subspace, stream: &Stream, events: std::ops::Range<usize>, every: usize) -> Vec<f64> {
     let mut score = [0.0];
     let scores = events.map(|t| {
@@ -16,7 +16,7 @@ fn teach(model: &mut Subspace, stream: &Stream, events: std::ops::Range<usize>, 
     scores.collect()
 }
 
-/// Weights without replay and with it, taught by hand.
+/// Weights without replay and with it, trained by hand.
 struct Reference {
     subspace: Subspace,
     models: [LinearModel; 2],

@@ -1,39 +1,39 @@
-//! Which attributes have slots where there are more coordinates than slots.
+//! Which attributes have slots if there are more coordinates than slots.
 //!
-//! At counts of events that grow by a fifth, attributes that proved to be worth nothing give way to others,
-//! and so do the least worth of the active ones while these have more than three quarters of the slots. First
-//! come those that had the fewest turns; of these numbers before categories, and then the most often
-//! observed. Turns get longer, and with them smaller correlations show. An attribute of too few events is no
-//! candidate: it could not prove anything.
+//! Each time the number of events has grown by a fifth, attributes that proved worthless give way to others, and so do
+//! the least valuable of the active ones while these have more than three quarters of the slots. Those with the fewest
+//! turns come first; of these, numbers before categories, and then the most often observed. Turns get longer, which
+//! reveals smaller correlations. An attribute with too few events is no candidate: it could not prove anything.
 
 use super::pairs::Pairs;
 use super::{Form, NOBODY, Subspace};
 
-/// The first turn ends after so many events, and each later one after as many, or so much more than before.
+/// The first turn ends after this many events; each later one after as many, or after `LATER_TURNS` times the events so
+/// far if that is more.
 pub const FIRST_TURN: f64 = 200.0;
 const LATER_TURNS: f64 = 0.2;
 
-/// One slot of so many is for others to try, even if all coordinates there are worth something.
+/// One in so many slots is reserved for trials, even if all coordinates with slots are worth something.
 const TRIED: usize = 4;
 
-/// No attribute takes more than one of so many slots.
+/// No attribute takes more than one in so many slots.
 pub const WIDEST: usize = 8;
 
-/// Events that a candidate must have been observed in.
+/// Minimum number of events in which a candidate was observed.
 const FEWEST: f64 = 32.0;
 
-/// An attribute that has nothing active.
+/// An attribute without active coordinates.
 struct Candidate {
     attribute: u32,
     turns: f64,
     is_category: bool,
     observed: f64,
-    /// The most frequent ones.
+    /// Its most frequent coordinates.
     coordinates: Vec<u32>,
 }
 
 impl Subspace {
-    /// Let the next attributes have their turn, if that is due.
+    /// Let the next attributes take their turn, if it is due.
     pub(super) fn take_turns(&mut self) {
         let Form::Pairs(pairs) = &mut self.form else { return };
         if !pairs.is_wide() || self.events < pairs.next_turn {
@@ -60,21 +60,21 @@ impl Pairs {
         (0..self.owners.len()).filter(|&slot| self.owners[slot] == home as u32).collect()
     }
 
-    /// What an attribute is worth per slot; None if it has nothing active.
+    /// The worth of an attribute per slot; None if it has no active coordinates.
     pub(super) fn worth(&self, home: usize) -> Option<f64> {
         let slots = self.slots_of(home);
         let worth: f64 = slots.iter().map(|&slot| self.moments.worths[slot]).sum();
         slots.iter().any(|&slot| self.moments.active[slot]).then(|| worth / slots.len() as f64)
     }
 
-    /// The slots of attributes and who has them, but for the constant's.
+    /// The taken slots of attributes and their attributes, except the constant's.
     pub(super) fn seated(&self) -> Vec<(usize, u32)> {
         let constant = self.owners.first().copied().unwrap_or(NOBODY) as usize;
         let items = self.attributes.items().iter().copied().enumerate();
         items.filter(|&(home, attribute)| home != constant && attribute != NOBODY).collect()
     }
 
-    /// The active ones beyond three quarters of the slots.
+    /// The least valuable of the active attributes, beyond three quarters of the slots.
     fn least_worth(&self) -> Vec<usize> {
         let worths = self.seated().into_iter().filter_map(|(home, _)| Some((self.worth(home)?, home)));
         let mut active: Vec<(f64, usize)> = worths.collect();
@@ -90,7 +90,7 @@ impl Pairs {
         leaving
     }
 
-    /// These leave, and what is worth nothing had its turn.
+    /// Free the slots of these, and count a turn for them and for attributes without active coordinates.
     fn end_turns(&mut self, leaving: &[usize]) {
         for (home, attribute) in self.seated() {
             if leaving.contains(&home) {
@@ -107,7 +107,7 @@ impl Pairs {
         self.slots_of(home).into_iter().for_each(|slot| self.vacate(slot));
     }
 
-    /// Those without anything active, the next to have their turn first.
+    /// Attributes without active coordinates, in the order of their turns.
     fn candidates(&self, owners: &[u32], fewest: f64) -> Vec<Candidate> {
         let mut coordinates: Vec<Vec<u32>> = vec![Vec::new(); self.observed.len()];
         for (k, &owner) in owners.iter().enumerate().skip(1).filter(|(_, owner)| **owner != NOBODY) {
@@ -133,7 +133,7 @@ impl Pairs {
         Candidate { attribute, turns, is_category, observed, coordinates }
     }
 
-    /// Let as many candidates have slots as there is room for; who had some goes on with what was counted.
+    /// Give slots to as many candidates as there is room for; those that already had some keep their counts.
     fn fill(&mut self, candidates: &[Candidate]) {
         let slots = |home: usize| self.slots_of(home).len();
         let active = self.seated().into_iter().filter(|&(home, _)| self.worth(home).is_some());

@@ -1,4 +1,4 @@
-//! How the learner is made, and what stands for its subspace.
+//! Settings of the learner, and the form of its subspace.
 
 use super::linear::Step;
 use super::pairs::Pairs;
@@ -6,22 +6,23 @@ use super::ppca::Ppca;
 use crate::loss::Loss;
 use crate::math::log;
 
-/// How the learner is made.
+/// Settings of the learner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Squared loss on targets, else the hinge on classes.
+    /// Whether to use the squared loss on targets instead of the hinge loss on classes.
     pub regression: bool,
-    /// Variance of the noise in AROW, above 0.
+    /// Noise variance of AROW, above 0.
     pub r: f64,
-    /// Weigh also which attributes are observed: for streams where that tells of the label.
+    /// Whether the indicators of observed attributes are features, too: for streams where they are informative of the
+    /// label.
     pub indicators: bool,
-    /// How many events without any correlation each pair starts with, 0 or more.
+    /// Number of events without any correlation that each pair starts with, 0 or more.
     pub shrink: f64,
     /// Half-life in events, above 0; 0 for never.
     pub forget: f64,
-    /// The same of the weights, where they forget faster than the subspace; 0 for no faster.
+    /// Half-life of the weights, if they forget faster than the subspace; 0 if not.
     pub moving: f64,
-    /// Most coordinates of which all pairs are kept, 1 or more; with 1 a factor stands for pairs.
+    /// Maximum number of coordinates for which all pairs are kept, 1 or more; with 1, a factor replaces the pairs.
     pub max_rank_dim: usize,
     /// Dimension of that factor, 1 or more.
     pub rank: usize,
@@ -42,18 +43,18 @@ impl Settings {
         Step { half_life, restarts: self.moving > 0.0, ..Step::arow(loss, self.r) }
     }
 
-    /// Without what is a head's own.
+    /// The settings without those that are specific to a head.
     pub(super) fn of_completion(self) -> Self {
         Self { r: 0.0, indicators: false, moving: 0.0, ..self }
     }
 
-    /// Over how many events what is learned is a mean.
+    /// Number of events that learned quantities are averaged over.
     pub(super) fn memory(&self) -> f64 {
         if self.forget > 0.0 { self.forget / log(2.0) } else { f64::INFINITY }
     }
 }
 
-/// What is known about how coordinates go together.
+/// What has been learned of the correlations between coordinates.
 #[derive(Clone, Debug)]
 pub enum Form {
     Pairs(Box<Pairs>),

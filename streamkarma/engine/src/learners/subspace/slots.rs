@@ -1,8 +1,8 @@
-//! Which of many items have one of a few slots.
+//! Assignment of a few slots to some of many items.
 
 use super::NOBODY;
 
-/// Items and their slots, both ways.
+/// Items and their slots, in both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     /// By item: its slot, or [`NOBODY`].
@@ -12,7 +12,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// From the item of each slot. None if one is not among so many items, or has two slots.
+    /// Create from the item of each slot. None if an item is not below `count`, or has two slots.
     pub fn from_items(items: Vec<u32>, count: usize) -> Option<Self> {
         let mut slots = vec![NOBODY; count];
         for (slot, &item) in items.iter().enumerate().filter(|(_, item)| **item != NOBODY) {
@@ -22,7 +22,7 @@ impl Slots {
         Some(Self { slots, items })
     }
 
-    /// Make room for so many items, and for as many slots up to `most`.
+    /// Grow to so many items, and to as many slots up to `most`.
     pub fn grow(&mut self, count: usize, most: usize) {
         self.slots.resize(count.max(self.slots.len()), NOBODY);
         self.items.resize(count.min(most).max(self.items.len()), NOBODY);
@@ -39,7 +39,7 @@ impl Slots {
         (slot != NOBODY).then_some(slot as usize)
     }
 
-    /// Give an item a slot: that of its own number, or else the first that is free. None if there is none.
+    /// Give an item a slot: the one of its own number, or else the first free one. None if there is none.
     pub fn take(&mut self, item: u32) -> Option<usize> {
         let own = self.items.get(item as usize).is_some_and(|&holder| holder == NOBODY);
         let first = || self.items.iter().position(|&holder| holder == NOBODY);

@@ -1,17 +1,17 @@
 //! Eigenvalues of symmetric matrices, and rotations.
 //!
-//! nalgebra's decomposition adds, multiplies and takes square roots, in one order on every processor (its
-//! products of matrices do not, so there are none here).
+//! nalgebra's decomposition adds, multiplies and takes square roots in the same order on every processor (its matrix
+//! products do not, so none are used here).
 
 use nalgebra::{DMatrix, SVD, SymmetricEigen};
 
 use super::matrix::Matrix;
 use crate::cholesky::add_four;
 
-/// So many iterations for each eigenvalue; two or three are needed.
+/// Maximum number of iterations per eigenvalue; two or three are needed.
 const PATIENCE: usize = 100;
 
-/// Eigenvalues, the largest first, and their eigenvectors. None if there are none to be found.
+/// Eigenvalues in descending order, with their eigenvectors. None if they cannot be found.
 fn decompose(matrix: &Matrix) -> Option<Vec<(f64, Vec<f64>)>> {
     let size = matrix.width();
     if size == 0 || !matrix.values().iter().all(|entry| entry.is_finite()) {
@@ -25,8 +25,8 @@ fn decompose(matrix: &Matrix) -> Option<Vec<(f64, Vec<f64>)>> {
     Some(pairs)
 }
 
-/// What stands out of a symmetric matrix, positive semidefinite, and tau: minus the lowest eigenvalue, if
-/// that is below 0. Of a matrix that has no eigenvalues nothing stands out.
+/// The part of a symmetric matrix that stands out, positive semidefinite, and tau: minus the lowest eigenvalue, if that
+/// is below 0. If the eigenvalues cannot be found, nothing stands out.
 pub fn project(matrix: &Matrix) -> (Matrix, f64) {
     let mut projected = Matrix::zeros(matrix.width(), matrix.width());
     let Some(pairs) = decompose(matrix) else { return (projected, 0.0) };
@@ -48,14 +48,14 @@ pub fn project(matrix: &Matrix) -> (Matrix, f64) {
     (projected, tau)
 }
 
-/// The rotation or reflection R for which the trace of R' A is largest: U V' of A = U S V'.
+/// The rotation or reflection R that maximises the trace of R' A: U V' of A = U S V'.
 ///
-/// Where it cannot be found, nothing is turned.
+/// The identity if it cannot be found.
 pub fn nearest_rotation(matrix: &Matrix) -> Matrix {
     let size = matrix.width();
     let mut rotation = Matrix::zeros(size, size);
     let found = (size > 0 && matrix.values().iter().all(|entry| entry.is_finite())).then(|| {
-        // Column by column, what is there is A'.
+        // Read column by column, the values are A'.
         let copy = DMatrix::from_column_slice(size, size, matrix.values());
         SVD::try_new_unordered(copy, true, true, f64::EPSILON, PATIENCE * size)
     });
@@ -71,7 +71,7 @@ pub fn nearest_rotation(matrix: &Matrix) -> Matrix {
     rotation
 }
 
-/// What is below the diagonal is put above it, too.
+/// Copy what is below the diagonal to above it.
 fn mirror(matrix: &mut Matrix) {
     let size = matrix.width();
     let values = matrix.values_mut();

@@ -1,4 +1,4 @@
-//! What goes into a model file, and what may come from one.
+//! Writing the learner to a file, and validating what is read from one.
 
 use super::correlations::LEAST_NOISE;
 use super::examples::Examples;
@@ -31,7 +31,8 @@ impl Subspace {
         state
     }
 
-    /// The learner of a state, of a model with so many attributes and coordinates, made as this one.
+    /// Restore the learner from a state of a model with so many attributes and coordinates and the settings of this
+    /// one.
     pub(super) fn restored(
         &self,
         state: &State,
@@ -61,7 +62,7 @@ impl Subspace {
         let new = Self::new(settings);
         let mut restored = Self { events, due, growth, noise, owners, form, heads, ..new };
         restored.known = restored.owning();
-        // As much room as there was, so that a model takes no less memory for being resumed.
+        // With the same capacity as before, so that a resumed model takes no less memory.
         restored.make_room_for_weights();
         if let Some(examples) = examples {
             let is_label = |label| restored.is_label(label);
@@ -72,7 +73,7 @@ impl Subspace {
 }
 
 impl Pairs {
-    /// How many numbers are kept.
+    /// Number of stored numbers.
     pub(super) fn numbers(&self) -> usize {
         let moments = &self.moments;
         let matrices = [&moments.sums, &moments.counts, &moments.correlations];
@@ -163,7 +164,7 @@ impl PairwiseMoments {
 }
 
 impl Ppca {
-    /// How many numbers are kept.
+    /// Number of stored numbers.
     pub(super) fn numbers(&self) -> usize {
         self.rows.len() + self.observed.len() + 4 * self.value_counts.len()
     }
@@ -181,7 +182,7 @@ impl Ppca {
     fn from_state(state: &State, rank: usize, attributes: usize, seen: usize) -> Result<Self, Refused> {
         let mut ppca = Self::new(rank);
         let rows = numbers(state, "rows", &[seen, rank])?;
-        // Draws what these began with, so that later ones go on from there.
+        // Draws the initial rows as well, so that later ones continue the sequence.
         ppca.grow(attributes, seen);
         ppca.rows = rows;
         ppca.observed = numbers(state, "observed", &[attributes])?;
@@ -195,7 +196,7 @@ impl Ppca {
     }
 }
 
-/// Attributes or coordinates; [`NOBODY`] becomes -1.
+/// Put attributes or coordinates; [`NOBODY`] becomes -1.
 pub(super) fn put_numbers(state: &mut State, name: &str, items: &[u32]) {
     state.put_i32s(name, items.iter().map(|&item| item as i32).collect(), &[items.len()]);
 }
@@ -208,7 +209,7 @@ pub(super) fn numbers_below(state: &State, name: &str, bound: usize) -> Result<V
     Ok(items.iter().map(|&item| item as u32).collect())
 }
 
-/// The finite numbers of that name and shape.
+/// The finite numbers with this name and shape.
 pub(super) fn numbers(state: &State, name: &str, expected: &[usize]) -> Result<Vec<f64>, Refused> {
     let (values, shape) = state.f64s(name).map_err(|_| WHY)?;
     let size: usize = expected.iter().product();
@@ -225,7 +226,7 @@ pub(super) fn attributes_of(owners: &[u32]) -> usize {
     owners.iter().filter(|&&owner| owner != NOBODY).max().map_or(0, |&highest| highest as usize + 1)
 }
 
-/// How many weights these attributes and coordinates need.
+/// Number of weights for so many attributes and coordinates.
 fn places(settings: &Settings, attributes: usize, coordinates: usize) -> usize {
     settings.rank + 2 * attributes.max(coordinates)
 }

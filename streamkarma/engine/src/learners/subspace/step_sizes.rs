@@ -1,19 +1,19 @@
-//! The sizes of steps that get smaller, by how many events there were.
+//! Step sizes that decay with the number of events.
 
 use crate::math::{exp, log};
 
-/// How fast steps get smaller; found, as the noise of pairs was, on tables with half withheld and synthetic streams.
+/// Exponent of the decay; tuned, like the noise of the pairs, on tables with half withheld and synthetic streams.
 const POWER: f64 = -0.8;
 /// See [`POWER`].
 const FIRST_EVENTS: f64 = 10.0;
 
-/// So many sizes are remembered.
+/// Number of cached sizes.
 const REMEMBERED: usize = 1 << 12;
 
-/// Sizes, and those of late: coordinates come to the same count one soon after the other.
+/// Step sizes, with a cache of recent ones: coordinates reach the same count shortly after one another.
 #[derive(Clone, Debug)]
 pub struct StepSizes {
-    /// Each count and its size, in the place that the count has.
+    /// Counts and their sizes, each at an index given by the count.
     known: Vec<(f64, f64)>,
 }
 
@@ -25,7 +25,7 @@ impl Default for StepSizes {
 }
 
 impl StepSizes {
-    /// The step of the `events`-th event.
+    /// The step size for the `events`-th event.
     pub fn of(&mut self, events: f64) -> f64 {
         let known = &mut self.known[events as usize % REMEMBERED];
         if known.0 != events {
@@ -35,7 +35,7 @@ impl StepSizes {
     }
 }
 
-/// (events + [`FIRST_EVENTS`])^[`POWER`]; by exp and log, which take half as long as pow.
+/// (events + [`FIRST_EVENTS`])^[`POWER`]; by exp and log, which cost half as much as pow.
 fn step_size(events: f64) -> f64 {
     exp(POWER * log(events + FIRST_EVENTS))
 }

@@ -24,12 +24,12 @@ pub struct Stream {
     complete: Vec<Vec<f64>>,
 }
 
-/// Vectors of a plane, half of their entries missing, each attribute on the coordinate of its number.
+/// Vectors in a plane, half of their entries missing, each attribute on the coordinate of its number.
 pub fn low_rank(events: usize, columns: usize) -> Stream {
     low_rank_and_noise(events, columns, 0)
 }
 
-/// The same before so many columns of noise.
+/// The same, followed by so many columns of noise.
 fn low_rank_and_noise(events: usize, columns: usize, noise: usize) -> Stream {
     let mut random = uniform::Uniform::new(-1.0, 1.0);
     let basis: Vec<[f64; 2]> = (0..columns).map(|_| [random.draw(), random.draw()]).collect();
@@ -86,7 +86,7 @@ fn a_subspace_is_found_and_weighed() {
             scores.iter().zip(&stream.labels).skip(2000).filter(|(score, label)| **score * **label <= 0.0);
         assert!(wrong.count() < 160);
         if settings.max_rank_dim == 7 {
-            // Without a slot there is nothing but the mean.
+            // Coordinates without a slot are completed with their means only.
             return;
         }
         let (mut away, mut size, mut row) = (0.0, 0.0, [0.0; 11]);
@@ -163,7 +163,7 @@ fn many_rare_categories_take_no_slots_from_numbers() {
     for t in 0..4000 {
         let event = stream.block().event(t);
         let (mut places, mut values) = (event.coordinates.to_vec(), event.values.to_vec());
-        // An attribute of its own in every other event, and one that comes again.
+        // One attribute that recurs, and one that is new in every other event.
         places.extend([11 + t as u32 % 50, 100 + t as u32 / 2]);
         values.extend([1.0, 1.0]);
         let event = Event::of(&places, &places, &values);

@@ -1,6 +1,6 @@
-//! Random numbers to begin with.
+//! Random initial values.
 
-/// Uniform numbers, always the same: NumPy's `default_rng(1)`, a PCG64 [O].
+/// Reproducible uniform numbers: NumPy's `default_rng(1)`, a PCG64 [O].
 ///
 /// [O] O'Neill: PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number
 /// Generation, 2014.
@@ -12,17 +12,17 @@ pub struct Uniform {
 }
 
 const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
-/// What the seed 1 makes of the generator.
+/// Increment and state of the generator for seed 1.
 const INCREMENT: u128 = 0x922a_f2da_2645_f895_a198_57b9_5740_937b;
 const STATE: u128 = 0x9c5b_484b_fedb_756c_2a6e_7d6f_320f_bc7e;
 
 impl Uniform {
-    /// From `low` up to `high`.
+    /// Numbers from `low` up to `high`.
     pub fn new(low: f64, high: f64) -> Self {
         Self { state: STATE, low, width: high - low }
     }
 
-    /// The next one.
+    /// The next number.
     pub fn draw(&mut self) -> f64 {
         self.state = self.state.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT);
         let mixed = (self.state >> 64) as u64 ^ self.state as u64;

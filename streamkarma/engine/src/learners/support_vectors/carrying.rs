@@ -1,20 +1,20 @@
 //! Support vectors with the classes, names and scales of a merged model.
 //!
-//! A score is linear in an event's values. So u takes up the new units, and the constant what a shift adds to the
-//! score; but the constant counts where the shifted value is missing as well, and is therefore given the share of it
-//! that events have. Scores of events under other names stay what they were; in other units they do up to that share,
-//! and up to the norms of the events, which are those of the new values.
+//! A score is linear in an event's values. So u absorbs the new units, and the constant absorbs what a shift adds to
+//! the score. But the constant also applies where the shifted value is missing, so it gets that amount times the
+//! fraction of events that have the value. Renaming leaves the scores of events unchanged; new units leave them
+//! unchanged up to that fraction, and up to the norms of the events, which are those of the new values.
 
 use super::SupportVectors;
 use super::storage::Vectors;
 use crate::change::Change;
 use crate::kernel::growth;
 
-/// Scores are looked at for so many patterns to shift them.
+/// Maximum number of patterns whose scores are computed to find a shift of scores.
 const LOOKED_AT: usize = 64;
 
 impl SupportVectors {
-    /// Go over to the names and scales of a merged model; see [`crate::learner::Learner::carry`].
+    /// Convert to the names and scales of a merged model; see [`crate::learner::Learner::carry`].
     pub(super) fn carry_over(&mut self, change: &Change) {
         let gamma = self.rule.gamma;
         if !change.keeps_scales() {
@@ -30,7 +30,7 @@ impl SupportVectors {
         }
     }
 
-    /// From scores of `shift + stretch y` to scores of y.
+    /// Convert scores of `shift + stretch y` to scores of y.
     fn change_target(&mut self, (shift, stretch): (f64, f64)) {
         let v = &mut self.vectors;
         for table in [Some(&mut v.values), v.offsets.as_mut()].into_iter().flatten() {
@@ -38,7 +38,7 @@ impl SupportVectors {
         }
         let away = -shift / stretch * self.weight_of_one();
         let v = &mut self.vectors;
-        // Each of v_1 … v_T has the same away, and so has what their sum is reckoned from.
+        // Each of v_1 … v_T gets the same `away`, so the offsets that their sum is computed from are adjusted to match.
         let passed = away * (v.scale_sum / v.scale - 1.0 - self.steps as f64);
         for slot in 0..v.used() {
             if v.mask.get(0, 0, slot) == 1 {
@@ -52,10 +52,11 @@ impl SupportVectors {
         }
     }
 
-    /// What each slot must have at the constant so that scores of events are near 1.
+    /// Returns the value that every slot must have at the constant for the scores of events to be near 1.
     ///
-    /// The kernel counts what is shared with a slot, so that the sum over all slots grows with an event as its
-    /// norm does, by which it is divided. It is least squares over events with the patterns of slots.
+    /// The kernel counts the attributes shared with a slot, so the sum over all slots grows with the size of an event,
+    /// as does its norm, by which the sum is divided. The value is a least-squares fit over events with the patterns of
+    /// slots.
     fn weight_of_one(&mut self) -> f64 {
         let (v, gamma) = (&self.vectors, self.rule.gamma);
         let (mut sum, mut squares) = (0.0, 0.0);
@@ -74,7 +75,7 @@ impl SupportVectors {
 }
 
 impl Vectors {
-    /// From values of `shift + stretch z` to values z.
+    /// Convert from values of `shift + stretch z` to values z.
     fn change_units(&mut self, change: &Change) {
         for slot in 0..self.used() {
             let has_constant = self.mask.get(0, 0, slot) == 1;

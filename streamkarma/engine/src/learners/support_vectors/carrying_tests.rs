@@ -4,7 +4,7 @@ use super::*;
 use crate::change::DROPPED;
 use crate::random::Random;
 
-/// That of the events here, in which attribute a has the coordinates 2a and 2a + 1.
+/// The identity for the events here, in which attribute a has the coordinates 2a and 2a + 1.
 pub(super) fn unchanged() -> Change {
     Change::none(ATTRIBUTES, (0..2 * ATTRIBUTES as u32).map(|k| k / 2).collect())
 }
@@ -25,7 +25,7 @@ fn names_are_carried_over() {
     for _ in 0..30 {
         let old = event(&mut random);
         if old.0.contains(&4) || old.1.contains(&13) {
-            continue; // of which something is forgotten
+            continue; // something in this event has been dropped
         }
         let mut items: Vec<(u32, u32, f64)> = Vec::new();
         for ((a, k), value) in old.0.iter().zip(&old.1).zip(&old.2) {
@@ -45,7 +45,7 @@ fn names_are_carried_over() {
 fn values_and_targets_in_other_units_have_the_same_meaning() {
     let rule = Rule { normalize: false, rho: 10.0, loss: Loss::Squared, ..RULE };
     let mut random = Random(6);
-    // Events that have all attributes, so that a shift is the constant's alone.
+    // Events that have all attributes, so that a shift affects only the constant.
     let mut full = || {
         let values = (0..4).map(|k| if k == 0 { 1.0 } else { random.unit() });
         Owned(vec![0, 1, 2, 3], vec![0, 1, 2, 3], values.collect())

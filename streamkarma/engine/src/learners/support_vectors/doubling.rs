@@ -1,8 +1,8 @@
-//! The doubling trick: support vectors for a stream whose length nobody knows.
+//! The doubling trick: support vectors for a stream of unknown length.
 //!
-//! The γ and ρ of the theorem are for T events. With T unknown the model starts afresh, from v = 0, after
-//! 1, 3, 7, … events learned, each time with the settings for as many events again and one more. Its regret
-//! is at most the sum of the bounds of its epochs: a constant times that for a T known beforehand.
+//! The γ and ρ of the theorem are for T events. With T unknown the model restarts from v = 0 after 1, 3, 7, … events
+//! learned, each time with the settings for one event more than it has learned so far. Its regret is at most the sum of
+//! the bounds of its epochs: a constant times the bound for a T known in advance.
 
 use super::schedule::{Schedule, horizon};
 use super::storage::Vectors;
@@ -14,7 +14,7 @@ use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{counted_together, learned_since};
 use crate::state::{Refused, State, ensure};
 
-/// KARMA that starts afresh after 1, 3, 7, … events learned.
+/// KARMA that restarts after 1, 3, 7, … events learned.
 #[derive(Clone, Debug)]
 pub struct DoublingSupportVectors {
     inner: SupportVectors,
@@ -24,31 +24,31 @@ pub struct DoublingSupportVectors {
 }
 
 impl DoublingSupportVectors {
-    /// As [`SupportVectors::new`], γ and ρ by the schedule and not by the rule.
+    /// Like [`SupportVectors::new`], with γ and ρ from the schedule instead of the rule.
     pub fn new(rule: Rule, average: bool, schedule: Schedule) -> Self {
         let mut new = Self { inner: SupportVectors::new(rule, average), schedule, before: 0 };
         new.tune();
         new
     }
 
-    /// How it steps now.
+    /// The current step rule.
     pub fn rule(&self) -> &Rule {
         self.inner.rule()
     }
 
-    /// Take the γ and ρ of the epoch that begins after `before` events.
+    /// Set the γ and ρ of the epoch that begins after `before` events.
     fn tune(&mut self) {
         (self.inner.rule.gamma, self.inner.rule.rho) = self.schedule.settings(self.before + 1);
     }
 
-    /// Whether another model would have the same settings after as many events.
+    /// Whether another model would have the same settings after the same number of events.
     fn is_like(&self, other: &Self) -> bool {
         let Rule { gamma, rho, .. } = self.inner.rule;
         let rule = Rule { gamma, rho, ..other.inner.rule };
         self.schedule == other.schedule && self.inner.is_like(&rule, other.inner.average)
     }
 
-    /// Begin the next epoch from v = 0; what became of the examples is counted on.
+    /// Begin the next epoch from v = 0; the counts of the examples' fates go on.
     fn start_afresh(&mut self) {
         self.before = self.steps();
         self.inner.go_on(Vectors::new(self.inner.classes(), self.inner.average), 0);
@@ -109,7 +109,7 @@ impl Learner for DoublingSupportVectors {
         self.inner.carry(change)
     }
 
-    /// The epoch is that of all events together, with the settings that are for it.
+    /// The merged model is in the epoch of the total number of events, with the settings of that epoch.
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| self.is_like(part))?;
         if let [(only, _)] = learned[..] {

@@ -1,27 +1,27 @@
-//! What attributes contribute to a score of KARMA: what they would in its explicit form, found without its features.
+//! What attributes contribute to a score of KARMA: the same as in its explicit form, computed without its features.
 //!
-//! What an event shares with a support vector, x_k u_k G(n), stands for G(n) features: x_k with each sequence of fewer
-//! than gamma of the n attributes that both have. Each is split in equal parts among the attributes that it speaks of,
-//! k's own and those of the sequence, the constant aside. Since all others are alike, it is enough to know what k's
-//! own attribute gets; they get equal parts of the rest.
+//! The product that an event shares with a support vector, x_k u_k G(n), stands for G(n) features: x_k with each
+//! sequence of fewer than gamma of the n attributes that both have. Each feature is split equally among the attributes
+//! in it, k's own and those of the sequence, except the constant. Since all other attributes are alike, it suffices to
+//! find the share of k's own attribute; the others share the rest equally.
 
 use super::SupportVectors;
 use crate::block::Event;
 use crate::explaining::Explanation;
 use crate::kernel::growth;
 
-/// What of the features of a shared value belongs to its own attribute, and what to each other one.
+/// How the features of a shared value are divided between its own attribute and each other one.
 #[derive(Clone, Copy)]
 struct Shares {
-    /// Of any other value than the constant.
+    /// For any value but the constant.
     own: f64,
     other: f64,
-    /// Of the constant, to each attribute.
+    /// For the constant, to each attribute.
     of_constant: f64,
 }
 
 impl Shares {
-    /// Where an event and a support vector share so many attributes beside the constant.
+    /// For an event and a support vector that share this many attributes besides the constant.
     fn of(attributes: usize, gamma: u32) -> Self {
         let all = growth(attributes as f64 + 1.0, gamma);
         let others = attributes.saturating_sub(1);
@@ -34,7 +34,8 @@ impl Shares {
     }
 }
 
-/// The sum of 1 / (1 + d) over sequences of fewer than gamma attributes, d of so many others and two more.
+/// The sum of 1 / (1 + d) over sequences of fewer than gamma attributes, drawn from `others` and two more, where d is
+/// the number of distinct `others` in each.
 fn own_part(others: usize, gamma: u32) -> f64 {
     let mut by_different = vec![0.0; gamma as usize];
     by_different[0] = 1.0;
@@ -51,7 +52,7 @@ fn own_part(others: usize, gamma: u32) -> f64 {
 }
 
 impl SupportVectors {
-    /// Explain an event that was scaled.
+    /// Explain an event that has been scaled.
     pub(super) fn explain_vectors(&self, event: &Event, into: &mut Explanation) {
         let shares: Vec<Shares> =
             (0..=into.attributes().len()).map(|shared| Shares::of(shared, self.rule.gamma)).collect();
@@ -90,7 +91,7 @@ impl SupportVectors {
         }
     }
 
-    /// What the value of a coordinate is multiplied by in a support vector of v, or of its average.
+    /// The factor of a coordinate's value in a support vector of v, or of its average.
     fn weight(&self, coordinate: u32, class: usize, slot: usize) -> f64 {
         let v = &self.vectors;
         let plain = v.values.get(coordinate, class, slot);

@@ -1,8 +1,8 @@
-//! What became of the examples.
+//! Counts of what became of the examples.
 
 use crate::merging::counted_together;
 
-/// What became of the examples, over the learner's whole life.
+/// Counts of what became of the examples, over the learner's whole life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
     /// Examples added to the support vector of the same observed set.
@@ -13,12 +13,12 @@ pub struct Fates {
     pub removed: u64,
     /// Examples that got a free slot.
     pub added: u64,
-    /// Examples that got the slot of another.
+    /// Examples that took over the slot of another.
     pub replaced: u64,
 }
 
 impl Fates {
-    /// Those of a base, and what those of each part have counted since.
+    /// The counts of a base, plus what each part has counted since.
     pub fn together(self, parts: &[Self]) -> Self {
         let count = |of: fn(&Self) -> u64| counted_together(of(&self), parts.iter().map(of));
         Self {

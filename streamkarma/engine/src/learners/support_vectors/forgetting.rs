@@ -1,20 +1,20 @@
-//! Support vectors under other names, and without what was given up.
+//! Renaming support vectors, and removing evicted names from them.
 //!
-//! An attribute that is given up leaves the observed sets with all features that have it: what is left of φ(u, q)
-//! without attribute j is φ(u, q \\ j), with u on what is left. Sets that become equal share a slot at no loss.
+//! An evicted attribute leaves the observed sets, along with all features that contain it: without attribute j, φ(u, q)
+//! becomes φ(u, q \\ j), with u on the remaining attributes. Sets that become equal share a slot without loss.
 
 use super::storage::Vectors;
 use crate::block::Gone;
 
 impl Vectors {
-    /// The same without these attributes and coordinates.
+    /// A copy without these attributes and coordinates.
     pub fn without(&self, gone: &Gone, gamma: u32) -> Self {
         let left = |gone: &[u32], each: u32| gone.binary_search(&each).is_err().then_some(each);
         let (attributes, coordinates) = (&gone.attributes, &gone.coordinates);
         self.renamed(|attribute| left(attributes, attribute), |k| left(coordinates, k), gamma)
     }
 
-    /// The same with other indices, all different; what has none is left out.
+    /// A copy with other indices, all distinct; what is mapped to None is left out.
     pub fn renamed(
         &self,
         attribute: impl Fn(u32) -> Option<u32>,

@@ -1,14 +1,14 @@
-//! The loops over tiles that the passes are made of.
+//! The loops over tiles that the passes consist of.
 //!
-//! What a slot gets is summed up in the order of the items, so that the bits do not depend on how many slots
-//! a processor takes at once: as many as it can, for which `pulp` compiles each loop several times, and
-//! chooses when the program runs. It must be inlined there whole, hence structs: closures are not for sure.
+//! The value of a slot is summed in the order of the items, so that the bits do not depend on how many slots a
+//! processor handles at once. It handles as many as it can: `pulp` compiles each loop several times and selects one at
+//! run time. The loop must be fully inlined there, hence structs: inlining of closures is not guaranteed.
 
 use pulp::NullaryFnOnce;
 
 use super::table::{TILE, Tile, WIDE};
 
-/// Count what a set of attributes shares with each slot, and take the gains of that.
+/// Count the attributes of a set that each slot has, and compute the gains from the counts.
 pub struct Meet<'a> {
     pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// The rows of the attributes.
@@ -23,8 +23,8 @@ impl NullaryFnOnce for Meet<'_> {
 
     #[inline(always)]
     fn call(self) {
-        // In rounds of as many as a byte can count. To count all tiles first keeps the compiler from counting
-        // as few at once as there are floating-point numbers in a register.
+        // In rounds of as many rows as a byte can count. Counting all tiles first keeps the compiler from counting only
+        // as many at once as there are floating-point numbers in a register.
         for begin in (0..self.rows.len().max(1)).step_by(255) {
             let end = self.rows.len().min(begin + 255);
             for (block, counts) in self.mask.iter().zip(&mut *self.counts) {
@@ -42,7 +42,7 @@ impl NullaryFnOnce for Meet<'_> {
 /// `Σ_i gain_i <x, u_i>`.
 pub struct Product<'a> {
     pub values: &'a [Vec<Tile<f64>>],
-    /// Rows of values, and what they are multiplied by.
+    /// Rows of values, and their factors.
     pub items: &'a [(usize, f64)],
     pub gains: &'a [Tile<f64>],
 }
@@ -63,7 +63,7 @@ impl NullaryFnOnce for Product<'_> {
     }
 }
 
-/// Bound what each pattern keeps of a vector from above, and return the greatest bound.
+/// Bound from above what each pattern keeps of a vector, and return the greatest bound.
 pub struct Bound<'a> {
     pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// Rows of the mask, and their shares of the vector's square, rounded up.
@@ -94,7 +94,7 @@ impl NullaryFnOnce for Bound<'_> {
     }
 }
 
-/// List the slots whose bounds are no less than a number, in order.
+/// List the slots whose bounds are at least `least`, in order.
 pub struct AtLeast<'a> {
     pub bounds: &'a [Tile<f64>],
     pub least: f64,
@@ -116,7 +116,7 @@ impl NullaryFnOnce for AtLeast<'_> {
     }
 }
 
-/// Where the least number stands first; 0 if there is none.
+/// Position of the first occurrence of the least number; 0 if there is none.
 pub struct Least<'a>(pub &'a [f64]);
 
 impl NullaryFnOnce for Least<'_> {
@@ -141,14 +141,14 @@ impl NullaryFnOnce for Least<'_> {
     }
 }
 
-/// The numbers of a narrow tile, where the tiles are wide.
+/// The numbers of a narrow tile within wide ones.
 #[inline(always)]
 fn part<T>(wide: &[Tile<T, WIDE>], tile: usize) -> &[T; TILE] {
     const PARTS: usize = WIDE / TILE;
     &wide[tile / PARTS].0.as_chunks().0[tile % PARTS]
 }
 
-/// How many of some rows each slot of a block has, up to 255.
+/// The number of `rows` that each slot of a block has, up to 255.
 #[inline(always)]
 fn counts_of(block: &[Tile<u8, WIDE>], rows: &[usize]) -> [u8; WIDE] {
     let mut counts = [0; WIDE];
@@ -161,7 +161,7 @@ fn counts_of(block: &[Tile<u8, WIDE>], rows: &[usize]) -> [u8; WIDE] {
     counts
 }
 
-/// What slots had, and as much more.
+/// Overlaps increased by counts.
 #[inline(always)]
 fn increased(mut overlaps: [f64; TILE], counts: &[u8; TILE]) -> [f64; TILE] {
     for i in 0..TILE {
@@ -180,7 +180,7 @@ fn bounds_of(gains: [f64; TILE], inverse: [f64; TILE], sums: &[u16; TILE]) -> [f
     bounds
 }
 
-/// `kernel::growth` of a tile at once.
+/// `kernel::growth` of a whole tile.
 #[inline(always)]
 fn growths(overlaps: [f64; TILE], gamma: u32) -> [f64; TILE] {
     let mut gains = [1.0; TILE];
@@ -192,7 +192,7 @@ fn growths(overlaps: [f64; TILE], gamma: u32) -> [f64; TILE] {
     gains
 }
 
-/// `<x, u_i>` by slot, for the rows of x in a block of values.
+/// `<x, u_i>` by slot, over the rows of x in a block of values.
 #[inline(always)]
 fn products_of(block: &[Tile<f64>], items: &[(usize, f64)]) -> [f64; TILE] {
     let mut products = [0.0; TILE];

@@ -1,14 +1,14 @@
-//! Support vectors of models that learned apart, made one.
+//! Merging support vectors of models trained separately.
 //!
-//! With steps of 1 / (ρ t), t v is a sum of gradients: v of all events is the mean of the parts' v, each of which
-//! counts as many times as it has learned events since the base. That is exact by observed set (design, Fact 1) where
-//! the parts began with v = 0; where they began with a base they all have it in them, and so has the mean. With
-//! constant steps, or with steps that do not fall below 1 / (ρ `longest`), the mean is one of models that forget. The
-//! average of v_1 … v_T is the mean of the parts' averages, likewise.
+//! With steps of 1 / (ρ t), t v is a sum of gradients: v for all events is the mean of the parts' v, each weighted by
+//! the number of events it has learned since the base. That is exact by observed set (design, Fact 1) where the parts
+//! began with v = 0; where they began with a base, all of them contain it, and so does the mean. With constant steps,
+//! or with steps that do not fall below 1 / (ρ `longest`), the mean is one of models that forget. Likewise, the average
+//! of v_1 … v_T is the mean of the parts' averages.
 //!
-//! Of more support vectors than the budget has room for, those of least norm give way as [`super::pruning`]
-//! says, or the oldest, reckoned from where each part ended. What is kept does not depend on the order of the parts,
-//! but may on the order in which some were merged before others; without a budget, or below it, nothing does.
+//! If there are more support vectors than the budget allows, those of least norm are pruned as in [`super::pruning`],
+//! or the oldest, with ages counted back from the end of each part. Which ones are kept does not depend on the order of
+//! the parts, but may depend on the order of nested merges; without a budget, or below it, nothing depends on either.
 
 use super::fates::Fates;
 use super::pruning::Pruning;
@@ -20,14 +20,14 @@ use crate::merging::{counted_together, learned_since};
 use crate::state::{Refused, ensure};
 
 impl SupportVectors {
-    /// Turn all signs, or number the classes anew; see [`crate::learner::Learner::relabel`].
+    /// Flip all signs, or renumber the classes; see [`crate::learner::Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
         let (single, turned) = (self.classes() == 1, !places.is_sorted());
         ensure(single || places.len() == self.classes(), "there are not as many places as classes")?;
         let v = &mut self.vectors;
         for table in [Some(&mut v.values), v.offsets.as_mut()].into_iter().flatten() {
             if single && turned {
-                // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+                // Subtracted from 0 so that no zero gets a sign: files do not keep it.
                 table.replace(|value| 0.0 - value);
             } else if !single {
                 table.permute(places);
@@ -36,7 +36,7 @@ impl SupportVectors {
         Ok(())
     }
 
-    /// Take in what parts have learned; see [`crate::learner::Learner::merge`].
+    /// Add what parts have learned; see [`crate::learner::Learner::merge`].
     pub(super) fn merge_parts(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
         let learned = learned_since(self, parts, |part| self.is_like(&part.rule, part.average))?;
         if let [(only, _)] = learned[..] {
@@ -48,12 +48,12 @@ impl SupportVectors {
         Ok(())
     }
 
-    /// Whether it steps by a rule, and predicts by an average or not.
+    /// Whether it has this step rule, and averages or not as given.
     pub(super) fn is_like(&self, rule: &Rule, average: bool) -> bool {
         self.rule == *rule && self.average == average
     }
 
-    /// Become the mean of parts, each with how many events it counts for, as after so many steps.
+    /// Become the mean of parts, each weighted by its number of events, as after `steps` steps.
     pub(super) fn become_mean(&mut self, parts: &[(&Self, u64)], steps: u64) {
         let events: u64 = parts.iter().map(|(_, events)| events).sum();
         let weighed = |&(part, own): &(&Self, u64)| self.share_of(part, own as f64 / events as f64, steps);
@@ -64,16 +64,16 @@ impl SupportVectors {
         self.go_on(vectors, steps);
     }
 
-    /// A part's vectors times its share in the mean, with this one's γ, and as after so many steps.
+    /// A part's vectors times its share in the mean, with this model's γ, and as after `steps` steps.
     fn share_of(&self, part: &Self, share: f64, steps: u64) -> Vectors {
         let mut v = part.vectors.clone();
         v.rescale();
         let (from, to) = (part.rule.gamma, self.rule.gamma);
-        // The sum of v_1 … v_T has as many more summands.
+        // The sum of v_1 … v_T has this many times as many terms.
         let longer = steps as f64 / part.steps.max(1) as f64;
         for slot in 0..v.used() {
             let size = v.observed[slot].len() as f64;
-            // Of events with the same observed set the scores stay what they are under another γ.
+            // Under another γ this keeps the scores of events with the same observed set.
             let kept = growth(size, from) / growth(size, to);
             let share = share * if self.rule.normalize { kept.sqrt() } else { kept };
             for &k in &v.listed[slot] {
@@ -91,7 +91,7 @@ impl SupportVectors {
         v
     }
 
-    /// As many of the vectors as there is room for; the rest is folded into them, or dropped.
+    /// As many of the vectors as the budget allows; the rest are folded into them, or dropped.
     fn within_budget(&mut self, all: Vectors) -> Vectors {
         let (budget, gamma) = (self.rule.budget, self.rule.gamma);
         if budget == 0 || all.used() <= budget {
@@ -127,7 +127,7 @@ impl SupportVectors {
     }
 }
 
-/// The sum of vectors, in the order of the observed sets.
+/// The sum of vectors, ordered by observed set.
 fn union(parts: &[Vectors], gamma: u32) -> Vectors {
     let mut all = Vectors::new(parts[0].values.classes(), parts[0].offsets.is_some());
     all.longest = parts.iter().map(|part| part.longest).max().unwrap_or(0);
@@ -145,7 +145,7 @@ fn union(parts: &[Vectors], gamma: u32) -> Vectors {
 }
 
 impl Vectors {
-    /// Add a slot of others to the one with the same observed set.
+    /// Add a slot of others to the slot with the same observed set.
     fn add_vector(&mut self, others: &Self, slot: usize, gamma: u32) {
         let observed = &others.observed[slot];
         let host = self.slots.get(observed).copied().unwrap_or(self.used());

@@ -116,7 +116,7 @@ fn what_is_past_the_budget_gives_way() {
         }
         assert!(away < most * size);
         if pruning == Pruning::Oldest {
-            // Either part ended at what is step 800 now.
+            // Either part now ends at step 800.
             let mut youngest: BTreeMap<_, f64> = BTreeMap::new();
             for part in &parts {
                 for (observed, step) in part.vectors.observed.iter().zip(&part.vectors.created_at) {

@@ -4,11 +4,11 @@
 //!
 //! `v_{t+1} = (1 - η_t ρ) v_t - η_t l'(f_t, y_t) φ(x_t)`, and `v_1 = 0`.
 //!
-//! Several classes have one v each, with the same kernel and the slopes of the loss for several. An event of
-//! weight w counts w times in the loss: its slope is multiplied by w.
+//! With several classes there is one v per class, all with the same kernel, and the slopes are those of the multi-class
+//! loss. An event of weight w counts w times in the loss: its slope is multiplied by w.
 //!
-//! Events with the same observed set share one support vector at no loss, see [`storage`]; a full budget
-//! makes one give way, see [`pruning`].
+//! Events with the same observed set share one support vector without loss, see [`storage`]; when the budget is full,
+//! one vector has to give way, see [`pruning`].
 
 mod carrying;
 #[cfg(test)]
@@ -40,26 +40,26 @@ use passes::Passes;
 use pruning::Pruning;
 use storage::Vectors;
 
-/// How the learner steps.
+/// The learner's step rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// Order of the kernel, 1 or more.
     pub gamma: u32,
-    /// Whether every event has norm 1 in feature space.
+    /// Whether every event is scaled to norm 1 in feature space.
     pub normalize: bool,
     /// Strength of the regularisation, above 0.
     pub rho: f64,
     /// Constant step, or 0 for `1 / (ρ t)`.
     pub eta: f64,
-    /// What is minimised.
+    /// The loss to minimise.
     pub loss: Loss,
-    /// The step is held below `1 / (steepness k(x, x) weight)`; 0 for no such limit.
+    /// The step is capped at `1 / (steepness k(x, x) weight)`; 0 for no cap.
     pub steepness: f64,
-    /// Most support vectors kept; 0 for no limit.
+    /// Maximum number of support vectors; 0 for no limit.
     pub budget: usize,
-    /// What gives way in a full model.
+    /// What gives way when the model is full.
     pub pruning: Pruning,
-    /// The most events that the decreasing step is divided by: v fades by `1 / longest` with each.
+    /// Maximum number of events by which the decreasing step is divided: v fades by `1 / longest` with each.
     pub longest: f64,
 }
 
@@ -79,7 +79,8 @@ pub struct SupportVectors {
     vectors: Vectors,
     fates: Fates,
     steps: u64,
-    /// Scratch: passes over the slots; the event, scaled so that φ of it is the event in feature space; squares by attribute; scores of v_t and slopes there.
+    /// Scratch: passes over the slots; the event, scaled so that φ of it is the event in feature space; squares by
+    /// attribute; scores of v_t and the slopes there.
     passes: Passes,
     x: Vec<f64>,
     squares: Vec<(u32, f64)>,
@@ -89,7 +90,7 @@ pub struct SupportVectors {
 }
 
 impl SupportVectors {
-    /// With v = 0. With `average` it predicts by the average of v_1 … v_T [H, Thm 2.2].
+    /// A learner with v = 0. With `average` it predicts with the average of v_1 … v_T [H, Thm 2.2].
     pub fn new(rule: Rule, average: bool) -> Self {
         Self {
             rule,
@@ -106,19 +107,19 @@ impl SupportVectors {
         }
     }
 
-    /// How it steps.
+    /// The step rule.
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
 
-    /// Go on from these vectors after so many steps.
+    /// Continue from these vectors as after `steps` steps.
     fn go_on(&mut self, vectors: Vectors, steps: u64) {
         let classes = vectors.values.classes();
         (self.now, self.slopes) = (vec![0.0; classes], vec![0.0; classes]);
         (self.vectors, self.steps) = (vectors, steps);
     }
 
-    /// The event in feature space; returns `k(x, x)`.
+    /// Scale the event to feature space; returns `k(x, x)`.
     fn scale(&mut self, event: &Event) -> f64 {
         let mut square: f64 = event.values.iter().map(|value| value * value).sum();
         square *= growth(event.observed(&mut self.room).len() as f64, self.rule.gamma);
@@ -131,7 +132,7 @@ impl SupportVectors {
         square
     }
 
-    /// The scores of v_t, and those to be reported: the same, or those of the average.
+    /// Compute the scores of v_t, and those to be reported: the same, or those of the average.
     fn score(&mut self, event: &Event, scores: &mut [f64]) {
         let v = &self.vectors;
         self.passes.meet(&v.mask, event.observed(&mut self.room), self.rule.gamma);
@@ -141,13 +142,13 @@ impl SupportVectors {
             *score = *now;
             if let Some(offsets) = &v.offsets {
                 let past = self.passes.product(offsets, c, event.coordinates, &self.x);
-                // Of v_1 … v_T, and not of the one that stands now, which has met no event yet.
+                // Of v_1 … v_T, without the current v, with which no event has been learned yet.
                 *score = (v.scale_sum * plain - past - *now) / self.steps.max(1) as f64;
             }
         }
     }
 
-    /// Algorithm 1's step, by the slopes at an event of which k(x, x) is `square`.
+    /// The step of Algorithm 1, from the slopes at an event; `square` is its k(x, x).
     fn update(&mut self, event: &Event, square: f64, weight: f64) {
         self.steps += 1;
         let eta = self.rule.step_size(self.steps, square * weight);
@@ -167,7 +168,7 @@ impl SupportVectors {
         self.vectors.scale_sum += self.vectors.scale;
     }
 
-    /// The slot that an event of that squared norm is to be added to; None if it is to be dropped.
+    /// The slot to which an event's vector of squared norm `norm` is to be added; None if it is to be dropped.
     fn slot_for(&mut self, event: &Event, norm: f64) -> Option<usize> {
         if let Some(&slot) = self.vectors.slots.get(event.observed(&mut self.room)) {
             self.fates.merged_exactly += 1;

@@ -1,6 +1,6 @@
-//! Passes over all support vectors at once: where the time goes.
+//! Passes over all support vectors at once: this is where the time is spent.
 //!
-//! They go over whole tiles: past the slots in use tables are 0, and add nothing.
+//! They cover whole tiles: past the slots in use, tables are 0 and contribute nothing.
 
 use pulp::Arch;
 
@@ -8,17 +8,17 @@ use super::loops::{AtLeast, Bound, Least, Meet, Product};
 use super::table::{TILE, Table, Tile, WIDE};
 use crate::kernel::growth;
 
-/// The whole of a vector in the units that shares of it are counted in.
+/// The whole square of a vector, in the units of its shares.
 const WHOLE: f64 = 65_000.0;
-/// More than rounding could do to a bound.
+/// Relative slack of a bound, more than rounding errors can amount to.
 const SLACK: f64 = 1e-9;
 
 /// Scratch for the passes.
 #[derive(Clone, Debug, Default)]
 pub struct Passes {
     arch: Arch,
-    /// Which rows of the mask are counted; rows of values or of the mask and what they are multiplied by; rows
-    /// of the mask and shares of a vector's square.
+    /// Rows of the mask to count; rows of values or of the mask, with their factors; rows of the mask, with shares of a
+    /// vector's square.
     rows: Vec<usize>,
     items: Vec<(usize, f64)>,
     shares: Vec<(usize, u16)>,
@@ -29,14 +29,14 @@ pub struct Passes {
     gains: Vec<Tile<f64>>,
     /// G of the whole set o.
     largest: f64,
-    /// No less than what a pattern keeps of a vector.
+    /// Upper bounds of what patterns keep of a vector.
     bounds: Vec<Tile<f64>>,
-    /// Slots that were looked for.
+    /// The slots found.
     found: Vec<usize>,
 }
 
 impl Passes {
-    /// Count what a set of attributes shares with each slot, and take the gains of that.
+    /// Count the attributes of a set that each slot has, and compute the gains from the counts.
     pub fn meet(&mut self, mask: &Table<u8, WIDE>, attributes: &[u32], gamma: u32) {
         let tiles = mask.blocks().len() * (WIDE / TILE);
         self.rows.clear();
@@ -53,23 +53,23 @@ impl Passes {
         });
     }
 
-    /// G of what a slot shares with the set that was met.
+    /// G of the attributes that a slot shares with the set of the last `meet`.
     pub fn gain(&self, slot: usize) -> f64 {
         self.gains[slot / TILE].0[slot % TILE]
     }
 
-    /// `Σ_i gain_i <x, u_i>` for one class; `x` by coordinate.
+    /// `Σ_i gain_i <x, u_i>` for one class; `x` is by coordinate.
     pub fn product(&mut self, values: &Table<f64>, class: usize, coordinates: &[u32], x: &[f64]) -> f64 {
         self.items.clear();
         self.items.extend(coordinates.iter().zip(x).filter_map(|(&k, &x)| Some((values.row(k)? + class, x))));
         self.arch.dispatch(Product { values: values.blocks(), items: &self.items, gains: &self.gains })
     }
 
-    /// The slot whose pattern keeps most of a vector in the projection onto it; None if none keeps anything.
+    /// The slot whose pattern keeps most of a vector when it is projected onto it; None if none keeps anything.
     ///
-    /// That of φ(x, o) onto {φ(u, q)} has the squared norm `G(|o ∩ q|)² / G(|q|) Σ x_k²` over `o ∩ q`
-    /// (design, Fact 2). `squares` are the x_k² by attribute, for o that was met; `inverse` has the `1 / G(|q|)`
-    /// of whole tiles, 0 for a slot that is not to be found.
+    /// The projection of φ(x, o) onto {φ(u, q)} has the squared norm `G(|o ∩ q|)² / G(|q|) Σ x_k²` over `o ∩ q`
+    /// (design, Fact 2). `squares` are the x_k² by attribute, for the set o of the last `meet`; `inverse` has the
+    /// `1 / G(|q|)` of whole tiles, 0 for a slot that must not be found.
     pub fn closest(
         &mut self,
         mask: &Table<u8, WIDE>,
@@ -96,10 +96,10 @@ impl Passes {
         self.gain(slot) * self.gain(slot) * inverse[slot] * shared
     }
 
-    /// Bound what each pattern keeps from above, in shares, and return what the best keeps at least.
+    /// Bound from above what each pattern keeps, in shares, and return a lower bound of what the best one keeps.
     ///
-    /// A share of the square is counted in sixteen bits, rounded up by one at most for each item; a sum
-    /// beyond sixteen bits is more than the whole anyway. It is multiplied by at most G of what was met.
+    /// A share of the square is held in sixteen bits, rounded up by at most one per item; a sum beyond sixteen bits
+    /// exceeds the whole anyway. The factor of the sum is at most G of the whole set.
     fn bound(&mut self, mask: &Table<u8, WIDE>, squares: &[(u32, f64)], inverse: &[f64]) -> f64 {
         let total: f64 = squares.iter().map(|&(_, square)| square).sum();
         let unit = WHOLE / total;
@@ -123,7 +123,7 @@ impl Passes {
         (greatest - self.largest * self.items.len() as f64) * (1.0 - SLACK)
     }
 
-    /// Where the least number stands first; 0 if there is none.
+    /// Position of the first occurrence of the least number; 0 if there is none.
     pub fn least(&self, numbers: &[f64]) -> usize {
         self.arch.dispatch(Least(numbers))
     }

@@ -3,19 +3,19 @@
 use super::SupportVectors;
 use crate::block::Event;
 
-/// What gives way in a full model.
+/// What gives way when the model is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pruning {
-    /// What has the least norm is folded into the pattern that keeps most of it.
+    /// The vector of least norm is folded into the pattern that keeps most of it.
     Merge,
-    /// What has the least norm is dropped.
+    /// The vector of least norm is dropped.
     Remove,
-    /// The oldest is dropped.
+    /// The oldest vector is dropped.
     Oldest,
 }
 
 impl Pruning {
-    /// By its name.
+    /// Look up by name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "merge" => Some(Self::Merge),
@@ -27,10 +27,10 @@ impl Pruning {
 }
 
 impl SupportVectors {
-    /// In a full model, a slot for an event that has none: emptied for it, or that of the closest pattern.
+    /// Find a slot, in a full model, for an event that has none: one emptied for it, or that of the closest pattern.
     ///
-    /// `square` is the squared norm of the event's vector, which is `slopes_c φ(x)`. If it is folded into
-    /// another pattern, what the projection multiplies it by goes into the slopes.
+    /// `square` is the squared norm of the event's vector, which is `slopes_c φ(x)`. If the vector is folded into
+    /// another pattern, the slopes are multiplied by the factor of the projection.
     pub(super) fn prune(&mut self, event: &Event, square: f64) -> Option<usize> {
         let (v, passes) = (&mut self.vectors, &self.passes);
         let oldest = self.rule.pruning == Pruning::Oldest;
@@ -56,14 +56,14 @@ impl SupportVectors {
         Some(host)
     }
 
-    /// The pattern that keeps most of an event, which the passes have met.
+    /// The pattern that keeps most of an event; the last `meet` of the passes must have been with it.
     fn closest_to(&mut self, event: &Event) -> Option<usize> {
         self.squares.clear();
         self.squares.extend(event.attributes.iter().zip(&self.x).map(|(&attribute, x)| (attribute, x * x)));
         self.passes.closest(&self.vectors.mask, &self.squares, &self.vectors.inverse)
     }
 
-    /// Empty a slot; with merging its content goes into the closest pattern.
+    /// Empty a slot; if pruning merges, its content is folded into the closest pattern.
     fn empty(&mut self, slot: usize) {
         let host = if self.rule.pruning == Pruning::Merge { self.closest_to_slot(slot) } else { None };
         if let Some(host) = host {
@@ -75,22 +75,22 @@ impl SupportVectors {
         self.vectors.clear(slot);
     }
 
-    /// The pattern, of another slot, that keeps most of a slot's vector; its passes are then those of the slot.
+    /// The pattern of another slot that keeps most of a slot's vector; afterwards the passes have met the slot's set.
     fn closest_to_slot(&mut self, slot: usize) -> Option<usize> {
         let v = &mut self.vectors;
-        // Not to be found itself.
+        // The slot must not find itself.
         v.inverse[slot] = 0.0;
         self.passes.meet(&v.mask, &v.observed[slot], self.rule.gamma);
         v.squares_of(slot, &mut self.squares);
         self.passes.closest(&v.mask, &self.squares, &v.inverse)
     }
 
-    /// Add the projection of a slot onto the host's pattern to the host (design, Fact 2):
-    /// `u_k G(|o ∩ q|) / G(|q|)` for k in `o ∩ q`.
+    /// Add the projection of a slot onto the host's pattern to the host (design, Fact 2): `u_k G(|o ∩ q|) / G(|q|)` for
+    /// k in `o ∩ q`.
     fn fold(&mut self, slot: usize, host: usize) {
         let v = &mut self.vectors;
         let kept = self.passes.gain(host) * v.inverse[host];
-        // Lent for the while: the host's list changes.
+        // Taken out temporarily, since the host's list changes.
         let listed = std::mem::take(&mut v.listed[slot]);
         for (j, &k) in listed.iter().enumerate() {
             let attribute = v.owners[k as usize];

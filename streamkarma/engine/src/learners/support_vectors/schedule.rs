@@ -1,13 +1,13 @@
-//! γ and ρ by the theorem [H, Thm 3], as `core/theory.py` has it with all its terms.
+//! γ and ρ from the theorem [H, Thm 3], as in `core/theory.py`, with all its terms.
 //!
-//! For the normalised kernel (XΓ = 1), slopes of 1 at most and rivals of norm 1, for which B = γ.
+//! For the normalised kernel (XΓ = 1), slopes of at most 1 and competitors of norm 1, for which B = γ.
 
 use crate::math::{exp, log};
 
 /// Orders to choose from.
 const GAMMAS: std::ops::RangeInclusive<u32> = 1..=8;
 
-/// Where γ and ρ come from.
+/// How γ and ρ are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
     /// The order of the kernel, or None for the best from 1 to 8.
@@ -17,7 +17,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// γ and ρ for so many events, 1 or more, from v = 0 on.
+    /// γ and ρ for `events` events, 1 or more, starting from v = 0.
     ///
     /// ```
     /// let schedule = _engine::learners::support_vectors::schedule::Schedule { gamma: None, regularity: 0.5 };
@@ -29,12 +29,12 @@ impl Schedule {
     }
 }
 
-/// The ρ with the least estimation and regularisation, `(2/ρ)(1 + ln T) + (ρ/2) T B`.
+/// The ρ that minimises estimation plus regularisation, `(2/ρ)(1 + ln T) + (ρ/2) T B`.
 fn best_rho(b: f64, events: f64) -> f64 {
     2.0 * ((1.0 + log(events)) / (events * b)).sqrt()
 }
 
-/// The γ whose bound is least, with its best ρ: the smallest of those.
+/// The γ with the least bound, each with its best ρ; the smallest one on a tie.
 fn best_gamma(regularity: f64, events: f64) -> u32 {
     let total = |gamma: u32| {
         let b = f64::from(gamma);
@@ -51,8 +51,8 @@ fn best_gamma(regularity: f64, events: f64) -> u32 {
     best
 }
 
-/// For how many events to tune at event t = 1, 2, … when nobody knows how many there will be: epochs have
-/// 1, 2, 4, … events, and this is the length of the one that t lies in.
+/// The number of events to tune for at event t = 1, 2, … when the length is unknown: epochs have 1, 2, 4, … events, and
+/// this is the length of the epoch that contains t.
 pub fn horizon(t: u64) -> u64 {
     1 << t.max(1).ilog2()
 }

@@ -1,4 +1,4 @@
-//! Support vectors as arrays, slot after slot, and back.
+//! Support vectors to arrays, slot after slot, and back.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::state::{Refused, State, ensure};
 
 const CONTRADICTION: &str = "the support vectors contradict each other";
 
-/// The most classes of a state that has no values to tell by.
+/// Maximum number of classes; a state without values does not limit it otherwise.
 const MOST_CLASSES: usize = 1 << 20;
 
-/// What a learner has learned.
+/// The state of a learner.
 pub fn of(learner: &SupportVectors) -> State {
     let v = &learner.vectors;
     let (used, classes) = (v.used(), v.values.classes());
@@ -64,7 +64,7 @@ fn lengths<L: Deref<Target = [u32]>>(lists: &[L]) -> Vec<i32> {
     lists.iter().map(|list| list.len() as i32).collect()
 }
 
-/// The steps of a state, below 2^53.
+/// The steps of a state; they must be below 2^53.
 pub fn steps(state: &State) -> Result<u64, Refused> {
     match state.i64s("counts")?.0.get(1) {
         Some(&steps) if (0..1 << 53).contains(&steps) => Ok(steps as u64),
@@ -72,7 +72,7 @@ pub fn steps(state: &State) -> Result<u64, Refused> {
     }
 }
 
-/// Let a learner take over a state; if that is refused, it stays as it was.
+/// Restore a learner from a state; if that is rejected, it is unchanged.
 pub fn restore(
     learner: &mut SupportVectors,
     state: &State,
@@ -115,7 +115,7 @@ pub fn restore(
     Ok(())
 }
 
-/// The lists of a state, and the values on what they list.
+/// The lists of a state, and the values of the listed coordinates.
 struct Found<'a> {
     observed: Vec<Vec<u32>>,
     listed: Vec<Vec<u32>>,
@@ -143,7 +143,7 @@ impl<'a> Found<'a> {
         Ok(Self { observed, listed, coordinates: flat, owners, values, classes })
     }
 
-    /// Refuses what there is no memory for: tables have a row for each coordinate that any slot lists.
+    /// Reject states that do not fit into memory: tables have a row for each coordinate that any slot lists.
     fn fits_into_memory(&self, average: bool) -> Result<(), Refused> {
         let mut rows = self.coordinates.to_vec();
         rows.sort_unstable();
@@ -178,7 +178,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The numbers of an array of one dimension, if they are so many and each is good.
+/// The numbers of a one-dimensional array, if it has this length and each number is good.
 fn numbers<'a, T: Copy>(
     (numbers, shape): (&'a [T], &[usize]),
     many: usize,
@@ -188,7 +188,8 @@ fn numbers<'a, T: Copy>(
     Ok(numbers)
 }
 
-/// What each slot has, of lengths and of entries one slot after another: none twice, all below a limit.
+/// Each slot's list, from lengths and from entries, one slot after another; no entry may repeat, all must be below a
+/// limit.
 fn lists(state: &State, lengths: &str, entries: &str, limit: usize) -> Result<Vec<Vec<u32>>, Refused> {
     let (entries, shape) = state.i32s(entries)?;
     ensure(shape.len() == 1 && entries.iter().all(|&entry| is_below(entry, limit)), CONTRADICTION)?;

@@ -1,8 +1,8 @@
 //! The support vectors: `v = s Σ φ(u_i, q_i)`.
 //!
-//! Support vector i is an observed set q_i and, for each class, a vector u_i on its coordinates. φ is
-//! linear in u as long as q stays (design, Fact 1), so α_i is kept folded into u_i: its size is the norm of
-//! φ(u_i, q_i), and examples with the same observed set add up in one slot without any loss.
+//! Support vector i is an observed set q_i and, for each class, a vector u_i on its coordinates. φ is linear in u for
+//! fixed q (design, Fact 1), so α_i is folded into u_i: its size is the norm of φ(u_i, q_i), and examples with the same
+//! observed set add up in one slot without loss.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,47 +11,47 @@ use super::table::{Table, WIDE};
 use crate::block::Event;
 use crate::kernel::growth;
 
-/// The global scale is multiplied into the vectors below this: long before it underflows, and early
-/// enough that the running average loses no digits to cancellation.
+/// Below this, the global scale is multiplied into the vectors: long before it underflows, and early enough that the
+/// running average loses no digits to cancellation.
 const SMALLEST_SCALE: f64 = 1e-3;
 
-/// Slots, side by side in tables.
+/// Slots, stored side by side in tables.
 #[derive(Clone, Debug)]
 pub struct Vectors {
     /// u_i before the global scale, by coordinate and class.
     pub values: Table<f64>,
-    /// As `values`, with averaging: the sum of all iterates so far is `scale_sum * values - offsets`.
+    /// Like `values`, with averaging: the sum of all iterates so far is `scale_sum * values - offsets`.
     pub offsets: Option<Table<f64>>,
-    /// 1 where an attribute belongs to a slot's observed set.
+    /// 1 if an attribute belongs to a slot's observed set.
     pub mask: Table<u8, WIDE>,
     /// Each slot's observed set q_i.
     pub observed: Vec<Arc<[u32]>>,
-    /// Which slot has an observed set.
+    /// The slot of each observed set.
     pub slots: HashMap<Arc<[u32]>, usize>,
-    /// The coordinates that a slot has values on.
+    /// The coordinates on which a slot has values.
     pub listed: Vec<Vec<u32>>,
     /// `1 / G(|q_i|)`, 0 past the slots in use: the squared norm of φ(u, q) is that of u divided by it.
     pub inverse: Vec<f64>,
-    /// The squared norm of φ(u_i, q_i), all classes, before the global scale.
+    /// The squared norm of φ(u_i, q_i) over all classes, before the global scale.
     pub squares: Vec<f64>,
-    /// The slot of least norm, the first of several; None if it has to be looked for.
+    /// The slot of least norm, the first on a tie; None if it has to be searched for.
     pub weakest: Option<usize>,
-    /// The step in which a slot was filled.
+    /// The step at which a slot was filled.
     pub created_at: Vec<f64>,
     /// The attribute that a coordinate belongs to.
     pub owners: Vec<u32>,
-    /// Scratch: which items of an event a slot has.
+    /// Scratch: the items of an event that a slot has.
     pub shared: Vec<usize>,
     /// The global scale s.
     pub scale: f64,
     /// The sum of the scales of all iterates so far.
     pub scale_sum: f64,
-    /// The most coordinates that one slot ever had.
+    /// The most coordinates that any slot has ever had.
     pub longest: usize,
 }
 
 impl Vectors {
-    /// v = 0.
+    /// Empty, with v = 0.
     pub fn new(classes: usize, average: bool) -> Self {
         Self {
             values: Table::new(classes),
@@ -72,12 +72,12 @@ impl Vectors {
         }
     }
 
-    /// Slots in use.
+    /// Number of slots in use.
     pub fn used(&self) -> usize {
         self.observed.len()
     }
 
-    /// Make room for so many slots.
+    /// Reserve capacity for this many slots.
     pub fn reserve(&mut self, slots: usize) {
         if slots > self.values.slots() {
             self.grow(self.values.classes(), slots);
@@ -93,7 +93,7 @@ impl Vectors {
         self.inverse.resize(self.mask.slots(), 0.0);
     }
 
-    /// Go to more classes; from w of two classes to -w/2 and w/2.
+    /// Widen to more classes; the w of two classes becomes -w/2 and w/2.
     pub fn widen(&mut self, classes: usize) {
         let single = self.values.classes() == 1;
         self.grow(classes, self.values.slots());
@@ -104,7 +104,7 @@ impl Vectors {
             for &k in &self.listed[slot] {
                 for table in [Some(&mut self.values), self.offsets.as_mut()].into_iter().flatten() {
                     let half = table.get(k, 0, slot) / 2.0;
-                    // Subtracted from 0, for a zero must not get a sign: no file keeps it.
+                    // Subtracted from 0 so that no zero gets a sign: files do not keep it.
                     *table.at(k, 0, slot) = 0.0 - half;
                     *table.at(k, 1, slot) = half;
                 }
@@ -114,7 +114,7 @@ impl Vectors {
         self.weakest = None;
     }
 
-    /// `v ← factor v`, by the global scale alone.
+    /// `v ← factor v`, through the global scale alone.
     pub fn decay(&mut self, factor: f64) {
         if self.used() > 0 {
             self.scale *= factor;
@@ -124,7 +124,7 @@ impl Vectors {
         }
     }
 
-    /// Multiply the global scale into the vectors and set it to 1.
+    /// Multiply the global scale into the vectors and reset it to 1.
     pub fn rescale(&mut self) {
         for slot in 0..self.used() {
             for &k in &self.listed[slot] {
@@ -138,14 +138,14 @@ impl Vectors {
             }
             self.squares[slot] *= self.scale * self.scale;
         }
-        // Rounding may have made equal what was not.
+        // Rounding may have created ties.
         self.weakest = None;
         (self.scale, self.scale_sum) = (1.0, 0.0);
     }
 
-    /// Give a slot, the first free one or one that was emptied, an observed set.
+    /// Give an observed set to a slot: the first free one, or one that was emptied.
     ///
-    /// There must be room.
+    /// The capacity must have been reserved.
     pub fn fill(&mut self, slot: usize, observed: &[u32], gamma: u32, created_at: f64) {
         if slot == self.used() {
             self.observed.push(Arc::default());
@@ -157,7 +157,7 @@ impl Vectors {
         self.observe(slot, observed, gamma);
     }
 
-    /// Let a slot without an observed set have this one.
+    /// Give this observed set to a slot that has none.
     pub fn observe(&mut self, slot: usize, attributes: &[u32], gamma: u32) {
         self.inverse[slot] = 1.0 / growth(attributes.len() as f64, gamma);
         for &attribute in attributes {
@@ -169,7 +169,7 @@ impl Vectors {
 
     /// `u_slot += steps_c x` for every class c, on the attributes that the slot has.
     pub fn add(&mut self, slot: usize, event: &Event, x: &[f64], steps: &[f64]) {
-        // Listed without a branch, which nobody could predict: about half of an event is shared.
+        // Listed without a branch, which would be unpredictable: about half of an event is shared.
         let mut shared = std::mem::take(&mut self.shared);
         shared.resize(event.len(), 0);
         let mut count = 0;
@@ -193,7 +193,7 @@ impl Vectors {
         self.measure(slot);
     }
 
-    /// Make sure that a slot lists a coordinate; `likely` is where it probably does: where an event has it.
+    /// Make sure that a slot lists a coordinate; `likely` is its probable position: that in an event.
     pub fn list(&mut self, slot: usize, coordinate: u32, attribute: u32, likely: usize) {
         let index = coordinate as usize;
         if index >= self.owners.len() {
@@ -207,7 +207,7 @@ impl Vectors {
         }
     }
 
-    /// Add `kept` times what a slot of others has to a slot, on the attributes that this one has.
+    /// Add `kept` times a slot of others to a slot, on the attributes that this one has.
     pub fn add_projected(&mut self, host: usize, others: &Self, slot: usize, kept: f64) {
         for (j, &k) in others.listed[slot].iter().enumerate() {
             let attribute = others.owners[k as usize];
@@ -218,7 +218,7 @@ impl Vectors {
         }
     }
 
-    /// Add `kept` times what others have at a coordinate of a slot.
+    /// Add `kept` times the values of others at a coordinate of a slot.
     pub fn add_cell(&mut self, (k, host): (u32, usize), others: &Self, (old, slot): (u32, usize), kept: f64) {
         for c in 0..self.values.classes() {
             *self.values.at(k, c, host) += kept * others.values.get(old, c, slot);
@@ -228,7 +228,7 @@ impl Vectors {
         }
     }
 
-    /// The squares of what a slot has, of all classes, by attribute.
+    /// The squared values of a slot, summed over classes, by attribute.
     pub fn squares_of(&self, slot: usize, squares: &mut Vec<(u32, f64)>) {
         squares.clear();
         for &k in &self.listed[slot] {
@@ -237,7 +237,7 @@ impl Vectors {
         }
     }
 
-    /// Reckon the squared norm of a slot anew.
+    /// Recompute the squared norm of a slot.
     pub fn measure(&mut self, slot: usize) {
         let mut square = 0.0;
         for &k in &self.listed[slot] {
@@ -253,7 +253,7 @@ impl Vectors {
         });
     }
 
-    /// Empty a slot, which stays in use, to be filled again.
+    /// Empty a slot, which remains in use, so that it can be refilled.
     pub fn clear(&mut self, slot: usize) {
         for &k in &self.listed[slot] {
             for c in 0..self.values.classes() {
@@ -271,7 +271,7 @@ impl Vectors {
         self.listed[slot].clear();
     }
 
-    /// Bytes of the vectors; each list counts as long as the longest could be without growing.
+    /// Bytes of the vectors; each list is counted at the capacity of the longest one.
     pub fn bytes(&self) -> usize {
         let offsets = self.offsets.as_ref().map_or(0, Table::len);
         let lists = 2 * self.used() * self.longest.next_power_of_two() + self.owners.len();

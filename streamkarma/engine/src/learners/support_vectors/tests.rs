@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// An event: attributes, coordinates (even and odd ones of an attribute are its tags) and values.
+/// An event: attributes, coordinates (the even and the odd one of an attribute are its tags) and values.
 #[derive(Clone, Default)]
 pub(super) struct Owned(pub Vec<u32>, pub Vec<u32>, pub Vec<f64>);
 
@@ -68,7 +68,7 @@ pub(super) fn assert_close(left: &[f64], right: &[f64]) {
     }
 }
 
-/// Algorithm 1 as the paper has it, every example kept.
+/// Compare with Algorithm 1 as in the paper, which keeps every example.
 fn check_algorithm_1(rule: Rule, classes: usize, average: bool, attributes: u32) {
     let mut random = Random(7 + u64::from(rule.gamma));
     let mut model = SupportVectors::new(rule, average);
@@ -140,7 +140,7 @@ fn the_closest_pattern_is_the_one_that_keeps_most() {
         model.passes.meet(&model.vectors.mask, &event.0, 3);
         let squares: Vec<(u32, f64)> =
             event.0.iter().zip(&event.2).map(|(&a, value)| (a, value * value)).collect();
-        // One that is being emptied keeps nothing.
+        // A slot that is being emptied keeps nothing.
         let emptied = random.below(observed.len());
         let mut inverse = model.vectors.inverse.clone();
         inverse[emptied] = 0.0;
@@ -151,7 +151,7 @@ fn the_closest_pattern_is_the_one_that_keeps_most() {
     }
 }
 
-/// A model that has pruned, of some classes.
+/// A model that has pruned, with this many classes.
 fn trained(budget: usize, classes: usize, average: bool) -> (SupportVectors, Random) {
     let mut random = Random(11);
     let mut model = SupportVectors::new(Rule { budget, ..RULE }, average);
@@ -196,7 +196,7 @@ fn whatever_a_state_says_nothing_panics() {
     }
 }
 
-/// A state of which some numbers are wrong.
+/// A state with some wrong numbers.
 pub(super) fn hostile(state: &State, wrong: usize, random: &mut Random) -> State {
     let mut hostile = state.clone();
     let names: Vec<&String> = state.0.keys().collect();
@@ -233,7 +233,7 @@ fn what_is_not_known_is_observed_and_nothing_else() {
     let strange = Owned(vec![0, 2, u32::MAX / 2], vec![1, 4, u32::MAX / 2], vec![1.0, 2.0, 0.0]);
     let score = |event: &Owned, model: &mut SupportVectors| learn(model, event, f64::NAN, 1.0)[0];
     let (one, other) = (score(&known, &mut model), score(&strange, &mut model));
-    // They differ by their norms alone.
+    // They differ only by their norms.
     assert_close(&[other * growth(3.0, 2).sqrt()], &[one * growth(2.0, 2).sqrt()]);
 }
 

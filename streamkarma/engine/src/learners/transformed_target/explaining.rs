@@ -1,12 +1,12 @@
-//! What attributes contribute to what is said of a target: the inner learner's contributions along the secant of the
-//! curve from where the inner score is 0. What the curve says there is left to the calibration.
+//! Contributions of attributes to the prediction: those of the inner learner, scaled by the slope of the curve's secant
+//! from an inner score of 0. The curve's value there is attributed to the calibration.
 
 use super::TransformedTarget;
 use crate::block::Event;
 use crate::explaining::Explanation;
 use crate::learner::Unit;
 
-/// Inner scores closer to 0 than this have the slope of the curve around 0.
+/// For inner scores closer to 0 than this, the slope of the curve around 0 is used.
 const FLAT: f64 = 1e-3;
 
 impl TransformedTarget {

@@ -1,23 +1,24 @@
-//! A curve that makes targets of heavy tails, skewed or not, nearly Gaussian.
+//! A curve that makes heavy-tailed targets, skewed or not, nearly Gaussian.
 //!
-//! `z = gamma + delta asinh((y - xi) / lambda)` is Johnson's system S_U (Johnson 1949): about a line near xi and a
-//! logarithm far from it, on either side. For prices, durations and counts it becomes log(y - c), its limit, and for
-//! Gaussian targets a line. Slifker and Shapiro (The Johnson system: selection and parameter estimation,
-//! Technometrics 22, 1980) give the parameters in closed form from four quantiles, so that nothing has to be
-//! searched, and outliers beyond the outer ones cannot move them.
+//! `z = gamma + delta asinh((y - xi) / lambda)` is Johnson's system S_U (Johnson 1949). It is close to a line near xi
+//! and to a logarithm far from it, on either side. For prices, durations and counts it approaches its limit, log(y -
+//! c), and for Gaussian targets a line. Slifker and Shapiro (The Johnson system: selection and parameter estimation,
+//! Technometrics 22, 1980) give the parameters in closed form from four quantiles, so no search is needed, and
+//! outliers beyond the outer quantiles have no influence.
 
 use super::quantiles::{INNER, OUTER};
 use crate::math::{acosh, asinh, cosh, exp, log, sinh};
 use crate::scale::within;
 
-/// How far z goes to either side: targets further out count as these, and no prediction lies beyond.
+/// The largest |z|: targets farther out are clipped to it, and no prediction lies beyond it.
 pub const EXTREME: f64 = 4.0;
-/// The tails as multiples of the middle are kept within these, so that no curve is steeper than is sensible.
+/// Bounds of the tails, as multiples of the middle, so that no curve becomes too steep.
 const THINNEST: f64 = 0.1;
 const HEAVIEST: f64 = 30.0;
-/// Their product is at least this: S_U ends at 1, where the curve becomes a logarithm or, of a Gaussian, a line.
+/// Lower bound of the product of both tails. S_U ends at 1, where the curve becomes a logarithm or, for a Gaussian, a
+/// line.
 const LEAST_PRODUCT: f64 = 1.01;
-/// A mean is at most e to this times as far from xi as the median, and where logarithms are bent from 0.
+/// The mean is at most e to this power times as far from xi as the median is; from 0, if logarithms are transformed.
 pub const MOST_LIFT: f64 = 2.0;
 
 /// The curve.
@@ -30,12 +31,12 @@ pub struct Johnson {
 }
 
 impl Johnson {
-    /// Through the quantiles of a Gaussian at -[`OUTER`], -[`INNER`], [`INNER`] and [`OUTER`]: these of targets
-    /// become those; they ascend, and the inner ones differ.
+    /// The curve that maps four quantiles of targets to -[`OUTER`], -[`INNER`], [`INNER`] and [`OUTER`], the same
+    /// quantiles of a Gaussian. They must ascend, and the inner two must differ.
     pub fn through(quantiles: &[f64; 4]) -> Self {
         let middle = quantiles[2] - quantiles[1];
         let (left, right) = tails(quantiles);
-        // Tails lighter than those of a logarithm count as its, as skewed as they are.
+        // Tails lighter than a logarithm's are raised to the lightest that S_U allows; their ratio stays the same.
         let product = (left * right).max(LEAST_PRODUCT);
         let raised = (product / (left * right)).sqrt();
         let (left, right) = (raised * left, raised * right);
@@ -49,35 +50,35 @@ impl Johnson {
         }
     }
 
-    /// How far the tails of a distribution with these quantiles are from those of a Gaussian.
+    /// How much the tails of a distribution with these quantiles differ from a Gaussian's.
     pub fn strangeness(quantiles: &[f64; 4]) -> f64 {
         let (left, right) = tails(quantiles);
         log(left).abs() + log(right).abs()
     }
 
-    /// A target as a standard Gaussian would have it, within ±[`EXTREME`].
+    /// Transform a target to z, within ±[`EXTREME`].
     pub fn bend(&self, target: f64) -> f64 {
         within(self.gamma + self.delta * asinh((target - self.xi) / self.lambda), EXTREME)
     }
 
-    /// The target that becomes z: the median, if z is one.
+    /// The target that is transformed to z. Medians are mapped to medians.
     pub fn median(&self, z: f64) -> f64 {
         self.xi + self.lambda * sinh((within(z, EXTREME) - self.gamma) / self.delta)
     }
 
-    /// How fast that rises with z.
+    /// The derivative of [`Self::median`] in z.
     pub fn steepness(&self, z: f64) -> f64 {
         self.lambda / self.delta * cosh((within(z, EXTREME) - self.gamma) / self.delta)
     }
 
-    /// The mean of the targets that become a Gaussian around z.
+    /// The mean target, if transformed targets are Gaussian around z.
     pub fn mean(&self, z: f64, variance: f64) -> f64 {
         let lift = (0.5 * variance / (self.delta * self.delta)).min(MOST_LIFT);
         self.xi + exp(lift) * (self.median(z) - self.xi)
     }
 }
 
-/// The tails to the left and to the right as multiples of the middle.
+/// The left and the right tail, as multiples of the middle.
 fn tails(quantiles: &[f64; 4]) -> (f64, f64) {
     let middle = quantiles[2] - quantiles[1];
     let tail = |from: f64, to: f64| ((to - from) / middle).clamp(THINNEST, HEAVIEST);

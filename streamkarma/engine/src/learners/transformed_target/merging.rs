@@ -1,9 +1,9 @@
 //! Merging learners of transformed targets.
 //!
-//! Each part has bent its targets by a curve of its own. The merged curve goes through the means of the parts'
-//! quantiles, each weighed by the events that it has learned: like all quantiles these forget. What the inner
-//! learners have learned is merged as if their curves had been one, which is approximate. Quantiles of one stream
-//! differ from part to part by some hundredths of a deviation.
+//! Each part has transformed its targets by a curve of its own. The merged curve is fitted to the means of the parts'
+//! quantiles, weighted by the number of events that each part has learned. The inner learners are merged as if their
+//! curves had been the same, which is an approximation: quantiles of one stream differ between parts by some hundredths
+//! of a standard deviation.
 
 use super::TransformedTarget;
 use super::bending::Bending;
@@ -11,7 +11,7 @@ use super::quantiles::{ALL, LOOKS, Quantiles};
 use crate::merging::Mean;
 
 impl TransformedTarget {
-    /// Take in the curves of parts, and how far off their inner learners are.
+    /// Merge the parts' curves and the mean squared residuals of their inner learners.
     pub(super) fn merge_curves(&mut self, parts: &[&Self]) {
         let learned = parts.iter().map(|part| (*part, part.residuals.saturating_sub(self.residuals)));
         let learned: Vec<_> = learned.filter(|(_, events)| *events > 0).collect();
@@ -33,7 +33,7 @@ impl TransformedTarget {
 }
 
 impl Bending {
-    /// Go over to another scale of the targets, see [`Change::target`](crate::change::Change::target).
+    /// Convert to another scale of targets, see [`Change::target`](crate::change::Change::target).
     pub(super) fn carry(&mut self, (shift, stretch): (f64, f64)) {
         if (shift, stretch) == (0.0, 1.0) {
             return;
@@ -44,7 +44,7 @@ impl Bending {
         self.refresh();
     }
 
-    /// Average those of parts, each with its weight; of all events so many were learned.
+    /// Average those of the parts by weight; `events` is the number of events learned in total.
     fn merge(&mut self, parts: &[(&Self, f64)], events: u64) {
         let labels: Vec<_> = parts.iter().map(|(part, weight)| (&part.labels, *weight)).collect();
         self.labels.merge(&labels, events);
@@ -58,7 +58,7 @@ impl Bending {
 }
 
 impl Quantiles {
-    /// Average those of parts, each with its weight; of all events so many were learned.
+    /// Average those of the parts by weight; `events` is the number of events learned in total.
     fn merge(&mut self, parts: &[(&Self, f64)], events: u64) {
         for (i, quantile) in self.now.iter_mut().enumerate() {
             *quantile = mean(parts.iter().map(|(part, weight)| (part.now[i], *weight)));
@@ -68,7 +68,7 @@ impl Quantiles {
             self.recent.clear();
             return;
         }
-        // So far none of the targets has been dropped, but for those before a leap.
+        // No targets have been dropped so far, except those before a leap.
         let before = self.recent.len();
         let new = parts.iter().flat_map(|(part, _)| part.recent.get(before..).unwrap_or_default());
         self.recent.extend(new);
@@ -78,7 +78,7 @@ impl Quantiles {
     }
 }
 
-/// A mean of numbers by weight.
+/// The weighted mean of numbers.
 fn mean(numbers: impl Iterator<Item = (f64, f64)>) -> f64 {
     let mut mean = Mean::default();
     numbers.for_each(|(number, weight)| mean.put(weight, number));

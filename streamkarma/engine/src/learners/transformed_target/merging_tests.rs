@@ -9,7 +9,7 @@ use crate::math::exp;
 use crate::merging::of_kind;
 use crate::state::{Array, Refused, State};
 
-/// The mean of the labels, times the value of the event.
+/// A learner that predicts the mean of the labels times the value of the event.
 #[derive(Clone, Default)]
 struct Slope {
     count: u64,
@@ -77,7 +77,7 @@ fn learner(point: Point) -> TransformedTarget {
     TransformedTarget::new(Box::<Slope>::default(), point).unwrap()
 }
 
-/// The event of that number: ±1, and a log-normal target that depends on it.
+/// The event with this number: ±1, and a log-normal target that depends on it.
 fn event(t: u64) -> (f64, f64) {
     let mut seed = t.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut uniform = || {
@@ -135,7 +135,7 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
         assert_near(&merged(&base, &[&base, &b]), &b);
         assert_near(&merged(&base, &[&base, &base]), &base);
         assert_eq!((all.steps(), all.residuals), (ends[2], ends[2]));
-        // As many targets wait for a look as in one pass, while none has been dropped.
+        // As many targets await the next update as in a single pass, as long as none has been dropped.
         let waiting = if ends[2] < ALL as u64 { ends[2] as usize } else { 0 };
         assert_eq!(all.bending.labels.recent.len(), waiting);
     }

@@ -1,4 +1,4 @@
-//! A learner of targets with heavy tails: one that learns them bent to a Gaussian, and whose scores are bent back.
+//! A learner for heavy-tailed targets: it transforms targets to be nearly Gaussian and transforms predictions back.
 
 mod bending;
 mod explaining;
@@ -20,51 +20,52 @@ use crate::merging::{ensure_alike, of_kind};
 use crate::scale::within;
 use crate::state::{Refused, State, ensure};
 
-/// The mean square of the inner learner's residuals is over so many events.
+/// Number of events over which the inner learner's mean squared residual is averaged.
 const WINDOW: f64 = 1000.0;
-/// A residual counts as at most so many of their root mean squares.
+/// Residuals are clipped to this multiple of their root mean square.
 const OUTLYING: f64 = 3.0;
-/// A mean square is no smaller than this.
+/// Lower bound of the mean square.
 const NARROWEST: f64 = 1e-6;
-/// And no larger, since what is bent is bounded.
+/// Its upper bound: transformed targets are bounded.
 const WIDEST: f64 = 1e3;
-/// No count of a state is larger.
+/// Upper bound of counts in a state.
 const MOST_STEPS: i64 = 1 << 53;
 
-/// What is said of a target, of all that it may be.
+/// Which point of the target's distribution is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Its mean, which the squared loss asks for.
+    /// The mean, the best prediction under the squared loss.
     Mean,
-    /// Its median, which the absolute loss asks for.
+    /// The median, the best prediction under the absolute loss.
     Median,
 }
 
-/// A regression around another, whose targets are nearly Gaussian whatever they are here; see [`bending`].
+/// Wraps a regression so that it sees nearly Gaussian targets, however the original ones are distributed; see
+/// [`bending`].
 ///
-/// Targets may lie as far out as they like. Each is bent by the curve of those before it, and so is what is said of
-/// it, which therefore needs no label.
+/// Targets may be arbitrarily large. Each is transformed by the curve fitted to the targets before it, and its
+/// prediction is transformed back by the same curve, so predictions do not depend on the event's own label.
 #[derive(Clone)]
 pub struct TransformedTarget {
     inner: Box<dyn Learner>,
     point: Point,
     bending: Bending,
-    /// Mean square of the inner learner's residuals.
+    /// Mean squared residual of the inner learner.
     variance: f64,
-    /// How many there were.
+    /// Number of residuals so far.
     residuals: u64,
-    /// Of the block in hand: the curve before each event.
+    /// For each event of the current block, the curve before that event.
     curves: Vec<Curve>,
-    /// What the inner learner said of the events in hand.
+    /// Scores of the inner learner for the current block.
     inner_scores: Vec<f64>,
 }
 
 impl TransformedTarget {
-    /// Around a learner for numbers that knows nothing yet.
+    /// Wrap an untrained regression learner.
     ///
     /// # Errors
     ///
-    /// If it has several classes, or is several models.
+    /// If the learner has several classes or consists of several models.
     pub fn new(inner: Box<dyn Learner>, point: Point) -> Result<Self, Refused> {
         ensure(inner.classes() == 1 && inner.models() == 1, "a target is one number")?;
         Ok(Self {
@@ -78,7 +79,7 @@ impl TransformedTarget {
         })
     }
 
-    /// The lesson of an event for the inner learner, and the curve from before it.
+    /// The lesson for the inner learner; records the curve from before this event.
     fn bend<'a>(&mut self, lesson: &Lesson<'a>) -> Lesson<'a> {
         let curve = self.bending.curve;
         self.curves.push(curve);
@@ -93,7 +94,8 @@ impl TransformedTarget {
         bent
     }
 
-    /// The score of event `t` of those in hand, and its loss; then learns how far off the inner learner is.
+    /// Write the score of event `t` of the block and return its loss; then update the inner learner's mean squared
+    /// residual.
     fn finish(&mut self, t: usize, lesson: &Lesson, score: &mut f64) -> f64 {
         let (curve, z) = (self.curves[t], self.inner_scores[t]);
         let z = if z.is_nan() { 0.0 } else { within(z, EXTREME) };
@@ -109,7 +111,7 @@ impl TransformedTarget {
         (*score - lesson.label) * (*score - lesson.label)
     }
 
-    /// The score where the inner learner says z.
+    /// The score for the inner learner's score z.
     fn unbend(&self, curve: &Curve, z: f64, unit: Unit) -> f64 {
         match self.point {
             Point::Mean => curve.mean(z, self.variance, unit),
@@ -174,7 +176,7 @@ impl Learner for TransformedTarget {
         self.finish(0, &lesson, &mut scores[0])
     }
 
-    /// The curve is followed along its secant from where the inner score is 0; see [`explaining`].
+    /// The curve is approximated by its secant from an inner score of 0; see [`explaining`].
     fn explain(&mut self, event: Event, into: &mut Explanation) {
         self.explain_bent(event, into);
     }
@@ -195,7 +197,7 @@ impl Learner for TransformedTarget {
         (self.variance, self.residuals) = (1.0, 0);
     }
 
-    /// The inner learner's, with the memory of both.
+    /// The inner learner's summary, with the memory of both.
     fn summary(&self) -> Vec<(&'static str, Fact)> {
         let mut summary = self.inner.summary();
         for (name, fact) in &mut summary {
@@ -223,7 +225,7 @@ impl Learner for TransformedTarget {
         taken
     }
 
-    /// Numbers have no classes.
+    /// A regression has no classes.
     fn relabel(&mut self, _places: &[usize]) -> Result<(), Refused> {
         Ok(())
     }
@@ -234,7 +236,7 @@ impl Learner for TransformedTarget {
 
     fn carry(&mut self, change: &Change) -> Result<(), Refused> {
         self.bending.carry(change.target);
-        // What is bent stays as it is.
+        // Transformed targets do not depend on the unit of the original ones.
         self.inner.carry(&Change { target: (0.0, 1.0), ..change.clone() })
     }
 

@@ -1,44 +1,45 @@
-//! Four quantiles of the latest targets.
+//! Four running quantiles of the targets.
 
 use crate::state::{Refused, State, ensure};
 
-/// Where the quantiles of a Gaussian are followed, to either side; Slifker and Shapiro advise 0.524 and three times
-/// that.
+/// Which quantiles are tracked: those of a standard Gaussian at ± this. Slifker and Shapiro advise 0.524 and three
+/// times that.
 pub const INNER: f64 = 0.524;
 /// See [`INNER`].
 pub const OUTER: f64 = 3.0 * INNER;
-/// The quantiles of a standard Gaussian, where they begin.
+/// The quantiles of a standard Gaussian, which are the initial ones.
 pub const GAUSSIAN: [f64; 4] = [-OUTER, -INNER, INNER, OUTER];
-/// The share of a Gaussian below each of them.
+/// The probability below each of them.
 const SHARES: [f64; 4] = [0.058, 0.3, 0.7, 0.942];
-/// The first look is at so many targets, the next ones at twice as many as before.
+/// Number of targets before the first update. The next updates come after twice as many targets each time,
 const FIRST: usize = 32;
-/// From then on each look is at so many new ones.
+/// up to this number. From then on each update uses this many new targets,
 pub(super) const ALL: usize = 512;
-/// And counts one part in so many, once there were as many.
+/// and has a weight of one in this many, once there have been as many updates.
 pub(super) const LOOKS: u64 = 8;
-/// All begins anew after so many targets in succession that lie far out to the same side, as when they come in another unit:
-/// farther from the outer quantile than that is from the inner one. Where targets became a hundred times as large, the mean
-/// absolute error was 1 and 8 % smaller (two streams) than where that showed with the next 512 targets.
+/// The quantiles are estimated from scratch after this many consecutive targets far out on the same side, as happens
+/// when their unit changes: farther from the outer quantile than that is from the inner one. Where targets became a
+/// hundred times as large, the mean absolute error was 1 and 8 % smaller (two streams) than with an update after the
+/// next 512 targets.
 const LEAPT: usize = 8;
-/// The inner quantiles differ by at least this part of the distance between the outer ones, where a value that many
-/// share lies between them.
+/// Lower bound of the distance between the inner quantiles, as a fraction of that between the outer ones; it matters
+/// where many targets have the same value.
 const LEAST_MIDDLE: f64 = 0.01;
-/// No number of a state is larger.
+/// Upper bound of the numbers in a state.
 const LARGEST: f64 = 1e101;
 /// An array that models of older versions do not have: all weights were 1 there.
 const WEIGHTS: &str = "recent_weights";
-/// Why a state is refused.
+/// The message for an invalid state.
 const CONTRADICTION: &str = "the quantiles of the targets contradict themselves";
 
-/// The quantiles, and the targets that will move them.
+/// The quantiles, and the targets for the next update.
 #[derive(Clone, Debug)]
 pub struct Quantiles {
-    /// Ascending, and the inner ones differ.
+    /// The current quantiles; they ascend, and the inner two differ.
     pub now: [f64; 4],
-    /// How often all of so many new targets were looked at.
+    /// Number of updates from [`ALL`] new targets, up to [`LOOKS`].
     pub(super) looks: u64,
-    /// The targets since, and their weights.
+    /// The targets since the last of these updates, with their weights.
     pub(super) recent: Vec<(f64, f64)>,
 }
 
@@ -49,7 +50,7 @@ impl Default for Quantiles {
 }
 
 impl Quantiles {
-    /// Take in a finite target of some weight; whether the quantiles may have moved.
+    /// Observe a finite target with its weight. Returns whether the quantiles may have changed.
     pub fn observe(&mut self, target: f64, weight: f64) -> bool {
         self.recent.push((target, weight.min(LARGEST)));
         if self.has_leapt() {
@@ -66,7 +67,7 @@ impl Quantiles {
         is_time
     }
 
-    /// Whether the latest targets are of another world.
+    /// Whether the latest targets come from a different distribution.
     fn has_leapt(&self) -> bool {
         let [lowest, low, high, highest] = self.now;
         let Some(latest) = self.recent.last_chunk::<LEAPT>().filter(|_| self.now != GAUSSIAN) else {
@@ -94,18 +95,18 @@ impl Quantiles {
         for (quantile, found) in self.now.iter_mut().zip(found) {
             *quantile += rate * (found - *quantile);
         }
-        // Where some are equal, each is rounded by itself.
+        // Equal quantiles may come apart by rounding.
         for i in 1..self.now.len() {
             self.now[i] = self.now[i].max(self.now[i - 1]);
         }
     }
 
-    /// The memory that they take.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(self.recent.as_slice())
     }
 
-    /// Everything known.
+    /// Everything learned.
     pub fn state(&self) -> State {
         let mut state = State::default();
         state.put_f64s("quantiles", self.now.to_vec(), &[4]);
@@ -116,11 +117,11 @@ impl Quantiles {
         state
     }
 
-    /// From a state, which may have more in it.
+    /// Restore from a state, which may contain other arrays as well.
     ///
     /// # Errors
     ///
-    /// If no targets leave such numbers.
+    /// If no sequence of targets could have produced these numbers.
     pub fn restored(state: &State) -> Result<Self, Refused> {
         let (now, recent) = (state.f64s("quantiles")?.0, state.f64s("recent")?.0);
         let now: [f64; 4] = now.try_into().map_err(|_| CONTRADICTION)?;
@@ -129,7 +130,7 @@ impl Quantiles {
         let weights = if state.0.contains_key(WEIGHTS) { state.f64s(WEIGHTS)?.0 } else { &once };
         let weighed = weights.len() == recent.len() && weights.iter().all(|weight| *weight > 0.0);
         let bounded = now.iter().chain(recent).chain(weights).all(|number| number.abs() <= LARGEST);
-        // Half as far apart where one of them is an outer one, and less by what rounding takes.
+        // The distance is half as large where an inner quantile equals an outer one, less rounding errors.
         let in_order = now.is_sorted() && now[2] - now[1] >= 0.49 * LEAST_MIDDLE * (now[3] - now[0]);
         let fits = recent.len() < ALL && (0..=LOOKS as i64).contains(&looks);
         ensure(weighed && bounded && in_order && now[1] < now[2] && fits, CONTRADICTION)?;
@@ -141,7 +142,7 @@ impl Quantiles {
     }
 }
 
-/// The target below which such a share of the weight lies, of targets that ascend.
+/// The weighted quantile of targets in ascending order.
 fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     let all: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     let one = all / sorted.len() as f64;
@@ -153,7 +154,7 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |(target, _)| *target)
 }
 
-/// The quantiles with the inner ones some way apart; None if nearly all targets are equal.
+/// The quantiles with the inner two kept apart; None if nearly all targets are equal.
 fn apart([lowest, low, high, highest]: [f64; 4]) -> Option<[f64; 4]> {
     let least = LEAST_MIDDLE * (highest - lowest);
     let lack = (least - (high - low)).max(0.0);

@@ -1,4 +1,4 @@
-//! A log-normal target, one in a hundred a thousand times too large.
+//! Tests on a log-normal target of which one in a hundred is a thousand times too large.
 
 use super::quantiles::{ALL, Quantiles};
 use super::{Point, TransformedTarget};
@@ -31,7 +31,7 @@ fn learner(point: Point) -> TransformedTarget {
     TransformedTarget::new(Box::new(mixture), point).unwrap()
 }
 
-/// x, and lessons of which some have no label, no weight, or a label that comes later.
+/// Values of x, and lessons; some have no label, no weight, or a late label.
 fn stream() -> (Vec<f64>, Vec<Lesson<'static>>) {
     let mut random = Random(7);
     let mut values = Vec::new();
@@ -52,7 +52,7 @@ fn event(values: &[f64], t: usize) -> Event<'_> {
     Event::of(&[0, 1], &[0, 1], &values[2 * t..2 * t + 2])
 }
 
-/// Scores and losses, in blocks of so many events.
+/// Scores and losses, in blocks of this many events.
 fn run(learner: &mut dyn Learner, values: &[f64], lessons: &[Lesson], size: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut scores, mut losses) = (vec![0.0; lessons.len()], vec![0.0; lessons.len()]);
     let indices: Vec<u32> = (0..values.len() as u32).map(|i| i % 2).collect();
@@ -75,7 +75,7 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 #[test]
 fn the_median_and_the_mean_of_a_lognormal_target_are_found() {
     let (values, lessons) = stream();
-    // The mean is higher by half of the variance, and by some of what is too large.
+    // The mean is higher by half of the variance, and by part of the outliers.
     for (point, truth, most) in [(Point::Median, 0.0, 0.1), (Point::Mean, 0.125, 0.2)] {
         let (scores, _) = run(&mut learner(point), &values, &lessons, EVENTS);
         let off: Vec<f64> = (EVENTS / 2..EVENTS)
@@ -97,7 +97,7 @@ fn blocks_single_events_and_resumed_learners_are_equal_to_the_last_bit() {
     for (t, lesson) in lessons.iter().enumerate() {
         let mut score = [0.0];
         if lesson.is_learned() {
-            // As it is predicted and then learned by itself.
+            // As when it is predicted first and learned separately.
             one.step(event(&values, t), Lesson { weight: 0.0, ticket: 0, ..*lesson }, &mut score);
             let loss = one.learn_predicted(event(&values, t), *lesson, &mut score);
             assert_eq!(loss.to_bits(), losses[t].to_bits());
@@ -128,7 +128,7 @@ fn in_another_unit_it_says_the_same() {
     };
     let moved: Vec<Lesson> = lessons.iter().map(larger).collect();
     let (others, _) = run(&mut learner(Point::Median), &values, &moved, EVENTS);
-    // The first 32 targets are taken as they come.
+    // The first 32 targets are not transformed.
     let both = || scores.iter().zip(&others).skip(EVENTS / 2);
     let off: f64 = both().map(|(one, other)| (1024.0 * one - other).abs()).sum();
     assert!(off < 0.15 * both().map(|(one, _)| (1024.0 * one).abs()).sum::<f64>());
