@@ -40,7 +40,9 @@ def main(model: Path, brokers: str, age: float) -> None:
     except (ModelFileError, OSError) as error:
         sys.exit(str(error))
     except KafkaError as error:
-        sys.exit(f"{model} was written {old:.0f} s ago, and {brokers} cannot be asked why: {error}")
+        sys.exit(
+            f"{model} was written {old:.0f} s ago, and {brokers} cannot be reached to find out why: {error}"
+        )
     if waiting is not None:
         sys.exit(f"{waiting} waits to be read, and {model} was written {old:.0f} s ago")
 

@@ -116,7 +116,7 @@ def measures(chances: Floats, labels: Sequence[bool]) -> dict[str, float]:
     """The metrics in the table; balanced accuracy and AUC only if both labels occur.
 
     The calibration error (ECE) is the mean over events of the distance between the mean probability of True
-    and the share of True in the event's bin, one of 15 of equal width.
+    and the fraction of True in the event's bin, one of 15 of equal width.
     """
     truth = np.array(labels)
     right = (chances > 0.5) == truth
@@ -178,7 +178,7 @@ def main(data: Path | None, streams: Path | None, only: Sequence[str], learners:
     """Print the table as Markdown, row by row."""
     found = sources(data, streams)
     if unknown := set(only) - set(found):
-        raise click.UsageError(f"{', '.join(sorted(unknown))}: --data or --streams must say where")
+        raise click.UsageError(f"{', '.join(sorted(unknown))}: give its folder with --data or --streams")
     usual = [name for name in LEARNERS if with_experts or name not in EXPERTS]
     present = list(installed(learners or usual))
     print("| stream | learner | events | errors | error | log loss | balanced accuracy | AUC | ECE |")

@@ -93,7 +93,7 @@ def figure(table: list[dict[str, Any]]) -> Figure:
     sheet.legend(loc="outside upper center", ncols=3, frameon=False, handletextpad=0.2)
     sheet.draw_without_rendering()
     centres = axes.transData.transform([(row["events_per_second"], row["error"]) for row in rows])
-    # Nothing drawn from here on may move the rest.
+    # Nothing drawn from now on may move the rest.
     sheet.set_layout_engine("none")
     write_labels(axes, rows, [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in centres])
     return sheet

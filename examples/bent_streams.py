@@ -1,6 +1,6 @@
 """Streams with nonlinear or drifting targets: river's generators and small data sets, for examples/bent.py.
 
-The first half of the generators have an abrupt change in the middle. Any share of the values can be withheld
+The generators in ``CHANGING`` have an abrupt change in the middle. Any fraction of the values can be withheld
 at random.
 """
 
@@ -31,7 +31,7 @@ class Stream:
     change: int | None
 
     def withheld(self, rate: float, seed: int) -> Stream:
-        """The same with a share of the values missing at random."""
+        """The same with a fraction of the values missing at random."""
         # Not the same seed: the generators draw their values from it, and missingness would be informative.
         random = Random(f"gaps {seed}")
         kept = [{name: value for name, value in x.items() if random.random() >= rate} for x in self.events]

@@ -6,7 +6,7 @@
 The first table compares ``streamkarma learn`` with and without ``--entity``, by the CPU time of the whole
 process, including the first event of each entity. To give learners the same number of coordinates in both
 cases, nothing is carried: with ``complete`` every event has all ten attributes, with ``off`` it has two of
-ten, and ``--carry off``, and both have ``--no-carry-labels``. The minimum over all rounds counts.
+ten, and ``--carry off``, and both have ``--no-carry-labels``. The minimum over all rounds is reported.
 
 The second table is for one process, from Python, event by event: each entity occurs once with all ten
 attributes until the maximum number of entities is reached; then a fifth more replace the first ones. Not on

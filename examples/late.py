@@ -46,7 +46,7 @@ def delayed(events: Sequence[Record], labels: Sequence[Any], due: Sequence[int])
 
 
 def lowrank(seed: int, count: int, delay: str) -> tuple[Iterable[Record], int]:
-    """A stream of low rank, and the first event that counts."""
+    """A stream of low rank, and the first event that is counted."""
     events = list(records(StreamSpec(seed=seed), count))
     if delay == "0":
         return ({"id": t, **event} for t, event in enumerate(events)), 0

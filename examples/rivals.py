@@ -52,7 +52,7 @@ class River:
     def predict(self, x: Event) -> float:
         self.transformer.learn_one(x)
         chances = self.classifier.predict_proba_one(self.transformer.transform_one(x))
-        # A forest knows only the classes that it has seen.
+        # A forest has probabilities only for the classes that it has seen.
         return float(chances.get(True, 0.0 if chances else 0.5))
 
     def learn(self, x: Event, y: bool) -> None:
@@ -60,7 +60,7 @@ class River:
 
 
 class VowpalWabbit:
-    """Vowpal Wabbit's logistic regression, progressive, by its text format.
+    """Vowpal Wabbit's logistic regression, progressive, via its text format.
 
     Values are in the namespace x, with categories as ``name=category``; the namespace m has the name of every
     observed attribute.

@@ -1,4 +1,4 @@
-"""Three processes learn one model from a topic with eight partitions, and one of them is killed meanwhile.
+"""Three processes learn one model from a topic with eight partitions, while one of them is killed.
 
     python examples/share.py HOST:PORT --events 100000
 

@@ -5,8 +5,8 @@ import sys
 
 
 def main() -> None:
-    """Run the program; Ctrl-C ends it without a word, also while it is still being imported."""
-    # numpy would start a thread for each core for its linear algebra: time and memory for nothing, here.
+    """Run the program; Ctrl-C ends it silently, even while it is still being imported."""
+    # numpy would start a linear-algebra thread for each core, which only costs time and memory here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from streamkarma.cli import main as run

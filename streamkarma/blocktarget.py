@@ -1,6 +1,6 @@
 """A label that depends on which of three blocks of attributes are observed [H, section 5.1.2].
 
-KARMA can express it with an order of 3 or more, 0-imputation (order 1) cannot.
+KARMA can express it with an order of 3 or more; 0-imputation (order 1) cannot.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """

@@ -1,9 +1,9 @@
-"""Files of JSON and numpy arrays, written atomically and read with suspicion.
+"""Files of JSON and numpy arrays, written atomically and strictly validated when read.
 
-A file is, in this order: MAGIC; the length of the header, 8 bytes, little-endian; the
-header, JSON, which names every array with its type and shape; the arrays, one after another;
-and the SHA-256 of all of that. Equal contents make equal bytes. Nothing in it is executed
-or unpickled, and nothing is allocated that the file itself has not the size for.
+A file consists of MAGIC; the length of the header, 8 bytes, little-endian; the header, JSON, with the name,
+type and shape of every array; the arrays, concatenated; and the SHA-256 of all of this. Equal contents give
+equal bytes. Nothing in it is executed or unpickled, and lengths are checked against the size of the file
+before anything is allocated.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from streamkarma.printable import shown
 from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
-#: Increased whenever what is written must be read differently.
+#: Format version, increased whenever files must be read differently.
 FORMAT = 25
-#: What an array may hold: plain numbers, little-endian.
+#: Valid types of arrays: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
-#: A longer header is invalid: its JSON takes ten times as much memory.
+#: Maximum length of a header: its decoded JSON takes ten times as much memory.
 LONGEST_HEADER = 1 << 28
-#: An integer written with more characters than this is beyond all floats, and invalid.
+#: Maximum number of characters of an integer; a longer one exceeds all floats, and is invalid.
 _MOST_DIGITS = 310
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -41,7 +41,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Layout(NamedTuple):
-    """An array as a header names it."""
+    """An array as described in a header."""
 
     name: str
     dtype: np.dtype[Any]
@@ -49,12 +49,12 @@ class Layout(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its length in bytes."""
+        """Size in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def natural(value: Any, most: int = 2**53) -> int:
-    """``value`` if it is an integer from 0 to ``most``, as a count is; else ValueError."""
+    """``value`` if it is a count, an integer from 0 to ``most``; else ValueError."""
     if type(value) is not int or not 0 <= value <= most:
         raise ValueError(f"{shown(value)} is not a non-negative integer")
     return value
@@ -84,14 +84,14 @@ def write(
     path
         The file; the previous one is kept as ``NAME.bak``.
     header, arrays
-        What to write.
+        The contents.
     check
         Reads the new file back before it replaces the old one; ``read`` by default.
 
     Raises
     ------
     UsageError
-        If the header holds what JSON cannot.
+        If the header has values that JSON cannot represent.
     ModelFileError
         If the file cannot be written or read back. The previous file stays in place.
     """
@@ -101,7 +101,7 @@ def write(
         try:
             (check or read)(temporary)
         except ModelFileError as error:
-            # The name of a temporary file would be of no use.
+            # The name of a temporary file would be useless.
             reason = str(error).replace(str(temporary), "what was written")
             raise ModelFileError(
                 f"the model was not saved to {path}, since it could not be read back: {reason}"
@@ -114,7 +114,7 @@ def write(
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a file that ``write`` made.
+    """Header and arrays of a file written by ``write``.
 
     Raises
     ------
@@ -131,18 +131,18 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 
 def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
-    """What ``write`` would put into a file.
+    """The bytes that ``write`` would write to a file.
 
     Raises
     ------
     UsageError
-        If the header holds what JSON cannot.
+        If the header has values that JSON cannot represent.
     """
     return b"".join(_parts(header, arrays))
 
 
 def json_lines(values: Iterable[Any]) -> NDArray[np.uint8]:
-    """Values as an array: JSON, one after another. They may take more room than a header may.
+    """Values as an array of JSON lines, which may be larger than a header.
 
     Raises
     ------
@@ -163,12 +163,12 @@ def from_json_lines(lines: NDArray[np.uint8]) -> Iterator[Any]:
 
 
 def from_bytes(data: bytes, what: str) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of what ``to_bytes`` made; ``what`` names it in messages.
+    """Header and arrays from the result of ``to_bytes``; ``what`` names it in messages.
 
     Raises
     ------
     ModelFileError
-        As ``read``.
+        As in ``read``.
     """
     try:
         return _read(what, BytesIO(data), len(data))
@@ -177,7 +177,7 @@ def from_bytes(data: bytes, what: str) -> tuple[dict[str, Any], Arrays]:
 
 
 def _parts(header: dict[str, Any], arrays: Arrays) -> list[bytes]:
-    """What a file holds, from beginning to end."""
+    """The contents of a file, in order."""
     laid_out = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     shapes = [[name, array.dtype.str, list(array.shape)] for name, array in laid_out.items()]
     try:
@@ -256,7 +256,7 @@ def _header(what: str, text: bytes) -> dict[str, Any]:
 
 
 def _loads(text: bytes) -> Any:
-    """A value of JSON; ValueError if it is none, or has what no file has that was written here."""
+    """Decode JSON; ValueError if it is invalid, or has something that is never written here."""
     try:
         return json.loads(
             text,
@@ -295,7 +295,7 @@ def _integer(text: str) -> int:
 
 
 def _layouts(what: str, shapes: Any) -> list[Layout]:
-    """The arrays that a header names, in their order."""
+    """The arrays described in a header, in order."""
     try:
         layouts = [
             Layout(name, np.dtype(TYPES[TYPES.index(kind)]), tuple(shape)) for name, kind, shape in shapes

@@ -6,7 +6,7 @@ StreamkarmaError
 ├── RecordError          one record cannot be used; it is set aside, and the stream continues
 └── RunError             the run cannot continue: exit 1
     ├── FencedError      another process has taken over; nothing more may be written
-    └── OutputError      a row or a report cannot be written; the model stays as it was saved last
+    └── OutputError      a row or a report cannot be written; the last saved model stays
 
 UsageError and RecordError are ValueErrors too, which is what the Python API raises for a bad
 parameter or a bad value. Every message is one line that says what, where and what to do.
@@ -20,15 +20,15 @@ class StreamkarmaError(Exception):
 
 
 class UsageError(StreamkarmaError, ValueError):
-    """Options or parameters that make no sense, alone or together."""
+    """Options or parameters that are invalid, alone or together."""
 
 
 class ModelFileError(StreamkarmaError):
-    """A file that is not a whole, unaltered model of a known version."""
+    """A file that is not a complete, unaltered model of a supported version."""
 
 
 class RecordError(StreamkarmaError, ValueError):
-    """A record that is not an event; the message is the reason, without the place."""
+    """A record that is not an event; the message is the reason, without the position."""
 
 
 class RunError(StreamkarmaError):
@@ -36,8 +36,8 @@ class RunError(StreamkarmaError):
 
 
 class FencedError(RunError):
-    """Another process works for the same model; this one must discard its pending work."""
+    """Another process has taken over the model; this one must discard its pending work."""
 
 
 class OutputError(RunError):
-    """Output of a run cannot be written, so no model may cover it."""
+    """Output of a run cannot be written, so no saved model may cover it."""

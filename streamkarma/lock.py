@@ -1,4 +1,4 @@
-"""Locks on models: for one process alone, or for several that coordinate."""
+"""Locks on models: exclusive, or shared by processes that coordinate."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from streamkarma import system
 from streamkarma.errors import ModelFileError, RunError
 from streamkarma.replacing import check_names_file, check_replaceable
 
-#: Where the file system knows no locks, there are none.
+#: Errors of a file system without locks, on which models are not locked.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
 
 class ModelLock:
-    """The right to write a model, until it is released or the process ends, however that comes about.
+    """The right to write a model, until it is released or the process ends in any way.
 
     It is a lock on the file ``.NAME.lock`` beside the model, since the model itself is replaced at every
-    checkpoint. Who only reads a model needs none.
+    checkpoint. Reading a model needs no lock.
 
     Parameters
     ----------
     path
-        The model, which need not be there yet.
+        The model, which need not exist yet.
     shared
-        Whether others that share it may write as well; not on Windows, which has no shared locks.
+        Whether other processes that share it may write as well; not on Windows, which has no shared locks.
 
     Raises
     ------
     UsageError
-        If it is a folder, or in none.
+        If it is a folder, or its folder does not exist.
     ModelFileError
         If the model could not be written.
     RunError
-        If another process has the right.
+        If another process holds the lock.
     """
 
     def __init__(self, path: str, shared: bool = False) -> None:
@@ -53,7 +53,7 @@ class ModelLock:
             ) from error
         except OSError as error:
             raise ModelFileError(f"cannot write the model to {path}: {error.strerror}") from error
-        # Who shares it leaves the file to the others.
+        # The file of a shared lock is left to the other processes.
         self._let_go = weakref.finalize(self, _let_go, handle, None if shared else self._path)
 
     def _acquire(self, shared: bool) -> int:
@@ -61,7 +61,7 @@ class ModelLock:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | system.NO_FOLLOW, 0o666)
             try:
                 system.try_lock(handle, shared)
-                # Who had it before may have removed the file in the meantime.
+                # The previous holder may have removed the file in the meantime.
                 if _is_at(handle, self._path):
                     return handle
             except OSError as error:
@@ -72,7 +72,7 @@ class ModelLock:
             os.close(handle)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         self._let_go()
 
 
@@ -81,7 +81,7 @@ def _let_go(handle: int, path: Path | None) -> None:
         path.unlink(missing_ok=True)
     os.close(handle)
     if path is not None and system.OPEN_STAYS:
-        # Who has it next may have opened it already.
+        # The next holder may have opened it already.
         with suppress(OSError):
             path.unlink()
 

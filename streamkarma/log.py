@@ -11,7 +11,7 @@ import orjson
 from streamkarma.parameters.words import LOG_FORMATS
 from streamkarma.printable import printable
 
-#: What a line begins with that is more than information, and its level.
+#: Prefixes of lines above the level of information, and their levels.
 _LEVELS = {"warning: ": "warning", "drift: ": "warning"}
 
 _format = LOG_FORMATS[0]
@@ -24,18 +24,18 @@ def use(format: str) -> None:
 
 
 def is_json() -> bool:
-    """Whether lines are objects."""
+    """Whether lines are JSON objects."""
     return _format == "json"
 
 
 def write(line: str, level: str | None = None, **more: Any) -> None:
-    """Write a line; ``level`` is what its beginning says if it is None, and ``more`` is for programs."""
+    """Write a line; if ``level`` is None, its prefix determines it; ``more`` is added to JSON only."""
     line = as_json(line, level, more) if is_json() else printable(line, keep="\n")
     print(line, file=sys.stderr, flush=True)
 
 
 def as_json(line: str, level: str | None, more: dict[str, Any]) -> str:
-    """A line with its level and the present time, as an object.
+    """A line with its level and the current time, as a JSON object.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Values as JSON, with integers of any length: orjson takes those of 64 bits."""
+"""Values as JSON, with integers of any size: orjson supports only 64 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are used with unequal popularity, come into the world and leave it again."""
+"""Names of unequal popularity, which appear and disappear over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-#: Drift counts who leaves within so many events.
+#: Number of events that drift refers to.
 PERIOD = 10_000
 
 _ONSETS = (*"bcdfghjklmnprstvwz", "br", "dr", "fl", "gr", "kl", "pl", "sk", "sl", "st", "tr")
@@ -19,7 +19,7 @@ _VOWELS = "aeiou"
 
 
 class Population:
-    """Named members with effects on the label, each at a place that says how popular it is.
+    """Named members with effects on the label, each at a place that determines its popularity.
 
     The first place is drawn twice as often as the second, three times as often as the third, and so on:
     Zipf's law.
@@ -27,17 +27,17 @@ class Population:
     Parameters
     ----------
     size
-        How many there are at any time. Memory does not grow beyond it.
+        Number of members at any time, which bounds the memory.
     effects
-        How many effects each has. At the start each effect has mean 0 and variance 1 over what is drawn;
-        those of a newcomer are standard normal.
+        Number of effects of each. At the start each effect has mean 0 and variance 1 over the draws; those
+        of a newcomer are standard normal.
     name
-        The name of the n-th member that ever was, from 0.
+        Returns the name of the n-th member ever created, from 0.
     drift
-        The share of the members that leaves within ``PERIOD`` events. Each is replaced by a newcomer at
-        its place, and as many pairs exchange their places.
+        The fraction of the members that leave within ``PERIOD`` events. Each is replaced by a newcomer at its
+        place, and as many pairs exchange their places.
     rng
-        Where all draws come from.
+        The generator for all draws.
 
     Examples
     --------
@@ -60,17 +60,17 @@ class Population:
         self.names[:] = self._newborn(size)
         drawn = rng.standard_normal((size, effects))
         drawn -= popularity @ drawn
-        # A member that is alone has no variance, and no effect either.
+        # A single member has no variance, and no effect.
         self.effects: Floats = drawn / np.maximum(np.sqrt(popularity @ drawn**2), np.finfo(float).tiny)
 
     def draw(self, shape: int | tuple[int, ...]) -> Places:
-        """Places, independently of one another, each as often as it is popular."""
+        """Draw places independently, each with a probability proportional to its popularity."""
         chosen = np.searchsorted(self._up_to, self._rng.random(shape), side="right")
         # The last sum may have been rounded to less than 1.
         return np.minimum(chosen, len(self._up_to) - 1)
 
     def age(self, events: int) -> None:
-        """Let so many events go by: some members leave, some exchange their places."""
+        """Advance by this many events: some members are replaced, some exchange their places."""
         size = len(self.names)
         moving = self._rng.poisson(min(self._drift * events / PERIOD, 1.0) * size, 2)
         leaving, trading = np.minimum(moving, [size, size // 2])
@@ -87,7 +87,7 @@ class Population:
 
 
 def word_maker(rng: np.random.Generator) -> Callable[[int], str]:
-    """A function that makes up a word for each number from 0, pronounceable and no two alike.
+    """A function that makes a pronounceable word for each number from 0, all different.
 
     Examples
     --------
@@ -95,12 +95,12 @@ def word_maker(rng: np.random.Generator) -> Callable[[int], str]:
     >>> [word(0), word(1), word(100_000)]
     ['ploplo', 'greplo', 'dadosko']
     """
-    # A syllable ends with its only vowel, so that a word can be cut in one way only.
+    # A syllable ends with its only vowel, so that a word can be divided in only one way.
     syllables = [onset + vowel for onset in _ONSETS for vowel in _VOWELS]
     syllables = [syllables[i] for i in rng.permutation(len(syllables))]
 
     def word(number: int) -> str:
-        number += len(syllables)  # what a single syllable would do for
+        number += len(syllables)  # skips words of a single syllable
         spelled = ""
         while number >= 0:
             number, last = divmod(number, len(syllables))

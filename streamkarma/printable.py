@@ -1,4 +1,4 @@
-"""What a terminal may be shown of texts that come with the data."""
+"""Text from the data, made safe to show on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with control characters escaped, so that none of them steers a terminal; not those to keep.
+    r"""The text with control characters escaped, except those in ``keep``, so that none controls a terminal.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def shown(value: Any) -> str:
-    """A value that a user gave, as a short piece of one line.
+    """A value given by the user, in a short form on one line.
 
     Examples
     --------
@@ -32,5 +32,5 @@ def shown(value: Any) -> str:
     """
     try:
         return printable(reprlib.repr(value))
-    except ValueError:  # Python writes no integers of thousands of digits
+    except ValueError:  # Python refuses to convert integers of thousands of digits
         return f"a very large {type(value).__name__}"

@@ -2,16 +2,16 @@
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
-Written to be read beside the paper, without any haste: the engine must give the same scores, and tests hold
-it to that. Two things are not in the paper.
+Written to be read beside the paper, not for speed: tests check that the engine gives the same scores. Two
+things are not in the paper.
 
 *Support vectors add up.* For one observed set o, φ(x, o) is linear in x, so that
-α φ(x, o) + β φ(z, o) = φ(αx + βz, o): examples with the same observed set make one support vector, at no
+α φ(x, o) + β φ(z, o) = φ(αx + βz, o): examples with the same observed set form one support vector, without
 loss. It is kept as u = Σ α x, and its coefficient is the norm of φ(u, o).
 
 *A budget.* The projection of φ(u, o) onto {φ(z, q) : z} has z_k = u_k G(|o ∩ q|) / G(|q|) on o ∩ q, and
-there its squared norm is G(|o ∩ q|)² / G(|q|) Σ u_k²: what has to go is folded into the pattern q of another
-where most of it is kept. The first of equals is taken; who is put in place of another stands in its place.
+there its squared norm is G(|o ∩ q|)² / G(|q|) Σ u_k²: an evicted support vector is folded into the one whose
+pattern q keeps most of it. The first of equals is taken; a replacement keeps the position of the replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from river import base
 
-#: What is observed, by name; the constant, which always is, is None.
+#: Names of the observed attributes; None for the constant, which is always observed.
 Observed = frozenset[Hashable]
 #: Values by attribute and category, None for the category of a number.
 Values = dict[tuple[Hashable, str | None], float]
@@ -37,7 +37,7 @@ SLOPES: dict[str, Callable[[float, int], float]] = {
 
 @dataclass
 class SupportVector:
-    """An observed set, the vector u on it, and the step in which the set was first met."""
+    """An observed set, the vector u on it, and the step in which the set was first added."""
 
     observed: Observed
     u: Values
@@ -56,17 +56,17 @@ class ReferenceKARMA(base.Classifier):
     loss
         ``"hinge"`` or ``"logistic"``.
     budget
-        Most support vectors kept, 1 or more; None for no limit.
+        Maximum number of support vectors, 1 or more; None for no limit.
     pruning
-        What gives way in a full model: ``"merge"``, the support vector or newcomer of least norm, folded
-        into another; ``"remove"``, the same, dropped; ``"oldest"``, the oldest, dropped.
+        What is evicted from a full model: ``"merge"``, the support vector of least norm, old or new, which is
+        folded into another; ``"remove"``, the same, dropped; ``"oldest"``, the oldest, dropped.
     normalize
         Whether every event has norm 1 in feature space.
 
     Attributes
     ----------
     support_vectors : list of SupportVector
-        No two of the same observed set.
+        No two have the same observed set.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class ReferenceKARMA(base.Classifier):
         return self._growth(len(o & q)) * math.fsum(x[k] * z[k] for k in x.keys() & z.keys())
 
     def _encoded(self, x: Mapping[Hashable, Any]) -> tuple[Observed, Values]:
-        """What is observed and its values, of norm 1 if so wanted; None and NaN are missing."""
+        """The observed set and its values, of norm 1 with ``normalize``; None and NaN are missing."""
         values: Values = {(None, None): 1.0}
         for name, value in x.items():
             if isinstance(value, str):
@@ -151,7 +151,7 @@ class ReferenceKARMA(base.Classifier):
             self._prune(new)
 
     def _prune(self, new: SupportVector) -> None:
-        """Add to a full model what has an observed set of its own."""
+        """Add a support vector with a new observed set to a full model."""
 
         def square(sv: SupportVector) -> float:
             return self._kernel(sv.observed, sv.u, sv.observed, sv.u)
@@ -164,7 +164,7 @@ class ReferenceKARMA(base.Classifier):
         self.support_vectors = [new if sv is goes else sv for sv in self.support_vectors]
 
     def _fold(self, goes: SupportVector) -> None:
-        """Add to another support vector what its pattern keeps of one that goes."""
+        """Fold an evicted support vector into the one whose pattern keeps most of it."""
 
         def both(sv: SupportVector) -> int:
             return self._growth(len(goes.observed & sv.observed))

@@ -1,7 +1,7 @@
-"""Replace a file in one step: whoever reads it sees all of the old or all of the new.
+"""Replace a file atomically: readers see either all of the old or all of the new.
 
-The new bytes go to a temporary file beside it, are checked there, and are renamed into place; the file
-before stays as ``NAME.bak``. At every instant, whatever is killed, there is a whole file under the name.
+The new bytes are written to a temporary file beside it, checked there, and renamed into place; the previous
+file is kept as ``NAME.bak``. At every instant, whatever is killed, there is a complete file under the name.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from pathlib import Path
 from streamkarma import system
 from streamkarma.errors import UsageError
 
-#: Ends the name of a file that is being written; before it stand eight characters that tell it from others.
+#: Suffix of files that are being written, after eight random characters.
 _TEMPORARY = ".tmp"
 
 
 def backup_of(path: Path) -> Path:
-    """Where the file is that stood at ``path`` before the last ``replace``."""
+    """The path of the file that was at ``path`` before the last ``replace``."""
     target = _target(path)
     return target.with_name(target.name + ".bak")
 
 
 def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object]) -> None:
-    """Replace the file at ``path``, or that which a symbolic link there points to.
+    """Replace the file at ``path``, or the one that a symbolic link there points to.
 
     Parameters
     ----------
     path
-        Where the file stands, or is to stand. It keeps its mode and, as far as that is allowed, its owner.
+        The file, which need not exist yet. It keeps its mode and, as far as permitted, its owner.
     parts
-        The bytes.
+        The new contents.
     check
-        Is given the path of the new file before it is renamed; if it raises, nothing changes.
+        Called with the path of the new file before it is renamed; if it raises, nothing changes.
 
     Raises
     ------
@@ -67,17 +67,17 @@ def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object])
 
 
 def check_names_file(option: str, path: str) -> None:
-    """Do nothing if there is such a file, or could be one.
+    """Check that a path is that of a file, or could be.
 
     Raises
     ------
     UsageError
-        If not; it names the option that the path was given with.
+        If not; the message names the option.
     """
     if not path:
         raise UsageError(f"{option} is empty; give the path of a file")
     if "\0" in path:
-        raise UsageError(f"{option} {path!r} has a character that no path has")
+        raise UsageError(f"{option} {path!r} has a character that paths cannot have")
     target = _target(Path(path))
     if os.path.isdir(target):
         raise UsageError(f"{option} {path} is a folder; give the path of a file")
@@ -86,12 +86,12 @@ def check_names_file(option: str, path: str) -> None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Do nothing if ``replace`` could be called now.
+    """Check that ``replace`` could be called now.
 
     Raises
     ------
     OSError
-        If not; its ``strerror`` says why.
+        If not; its ``strerror`` is the reason.
     """
     target = _target(path)
     status = _status(target)
@@ -117,18 +117,18 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 def _new_temporary(target: Path) -> tuple[int, Path]:
-    """An empty file beside the target, in use for as long as it is open."""
+    """An empty file beside the target, marked as used while it is open."""
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=_TEMPORARY)
         system.mark_used(handle)
-        # Somebody who was looking for leftovers may have found it before.
+        # Another process may have removed it as a leftover before that.
         if os.path.exists(name):
             return handle, Path(name)
         os.close(handle)
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of this target that killed processes left."""
+    """Remove temporary files of this target left by killed processes."""
     pattern = re.compile(re.escape(f".{target.name}.") + "[a-z0-9_]{8}" + re.escape(_TEMPORARY) + r"(\.bak)?")
     for name in os.listdir(target.parent):
         if pattern.fullmatch(name):
@@ -137,7 +137,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _keep(target: Path, temporary: Path) -> None:
-    """Have the file that is there under its second name too. Without a second name, writing goes on."""
+    """Also give the existing file its backup name; if that fails, writing continues."""
     backup, spare = backup_of(target), temporary.with_name(temporary.name + ".bak")
     with contextlib.suppress(OSError):
         try:
@@ -145,11 +145,11 @@ def _keep(target: Path, temporary: Path) -> None:
         except FileNotFoundError:
             return
         except OSError:
-            # A file system without links, or a file of somebody else's.
+            # A file system without hard links, or a file of another user.
             shutil.copy2(target, spare)
         try:
             os.replace(spare, backup)
         finally:
-            # Of two names of one file the rename has removed none.
+            # A rename between two names of the same file removes neither.
             with contextlib.suppress(OSError):
                 spare.unlink()

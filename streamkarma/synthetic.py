@@ -102,9 +102,9 @@ def check(plan: StreamSpec) -> StreamSpec:
     if plan.margin and plan.task == "regression":
         raise UsageError("margin goes with classes; a regression has none")
     if plan.label == "blocks" and plan.blocks != 3:
-        raise UsageError("label blocks goes with the kind blocks, and with 3 of them")
+        raise UsageError("label blocks needs the kind blocks with 3 blocks")
     if plan.label == "blocks" and (plan.task == "multiclass" or plan.missing != "mcar"):
-        raise UsageError("label blocks goes with the tasks binary and regression, and with missing mcar")
+        raise UsageError("label blocks needs the task binary or regression, and missing mcar")
     return plan
 
 

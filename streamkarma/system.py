@@ -1,4 +1,4 @@
-"""What systems do differently: locks, ways to open files, rights, folders, memory."""
+"""Differences between systems: locks, opening of files, permissions, folders, memory."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ import stat
 import sys
 from pathlib import Path
 
-#: Some blocks of lines, and what is read out of them. (No more than 32 MiB has an effect.)
+#: Size of a few blocks of lines and of the data parsed from them. (Only up to 32 MiB has an effect.)
 _KEPT_BYTES = 1 << 23
 
 if sys.platform == "win32":
     import msvcrt
 
-    #: Links are followed, nothing waits to be opened, and newlines are not to be translated.
+    #: Flags: links are followed, opening never blocks, and newlines are not translated.
     NO_FOLLOW, NO_WAIT, BINARY = 0, 0, os.O_BINARY
-    #: A file that is open can be neither renamed nor removed.
+    #: Whether an open file can be neither renamed nor removed.
     OPEN_STAYS = True
 
     def try_lock(handle: int, shared: bool = False) -> None:
-        """Lock a file; BlockingIOError if it is locked. No lock is ever shared here."""
+        """Lock a file; BlockingIOError if it is locked. Locks are never shared here."""
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except PermissionError as error:
             raise BlockingIOError(error.errno, error.strerror) from error
 
     def mark_used(handle: int) -> None:
-        """Do nothing: what is open cannot be removed."""
+        """Do nothing: an open file cannot be removed."""
 
     def remove_unused(path: Path) -> None:
         """Remove a file, or raise OSError if it is in use."""
         path.unlink()
 
     def take_rights(handle: int, before: os.stat_result | None) -> None:
-        """Do nothing: a new file takes its rights from its folder."""
+        """Do nothing: a new file inherits its permissions from its folder."""
 
     def sync_folder(path: Path) -> None:
         """Do nothing: a folder cannot be opened."""
 
     def be_nice() -> None:
-        """Do nothing: Windows has priorities of another kind."""
+        """Do nothing: Windows has a different kind of priorities."""
 
 else:
     import fcntl
@@ -49,12 +49,12 @@ else:
     OPEN_STAYS = False
 
     def try_lock(handle: int, shared: bool = False) -> None:
-        """Lock a file; BlockingIOError if another lock on it excludes this one."""
+        """Lock a file; BlockingIOError if there is a conflicting lock on it."""
         fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
     def mark_used(handle: int) -> None:
-        """Have ``remove_unused`` leave a file alone for as long as it is open."""
-        # A file system without locks has nobody who takes it for a leftover, either.
+        """Protect a file from ``remove_unused`` while it is open."""
+        # On a file system without locks, ``remove_unused`` fails anyway.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
 
@@ -68,7 +68,7 @@ else:
             os.close(handle)
 
     def take_rights(handle: int, before: os.stat_result | None) -> None:
-        """Give a new file the mode and the owner of the one that it replaces, or those of any new file."""
+        """Give a new file the mode and the owner of the one that it replaces, or the defaults."""
         if before is None:
             # mkstemp makes files private.
             os.fchmod(handle, 0o666 & ~_umask())
@@ -80,7 +80,7 @@ else:
         os.fchmod(handle, stat.S_IMODE(before.st_mode))
 
     def sync_folder(path: Path) -> None:
-        """Have the names in a folder outlive a power failure."""
+        """Sync a folder to disk, so that its names survive a power failure."""
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -88,7 +88,7 @@ else:
             os.close(handle)
 
     def be_nice() -> None:
-        """Let other processes come first."""
+        """Lower the priority of this process."""
         os.nice(10)
 
     def _umask() -> int:
@@ -98,10 +98,10 @@ else:
 
 
 def keep_freed_memory() -> None:
-    """Have memory that was freed kept for what needs as much again: the next block of a stream.
+    """Make the allocator keep freed memory for the next block of a stream, which needs as much again.
 
-    The C library of Linux gives memory back to the system when more is free than twice the largest piece
-    that was ever freed, and taking it anew for every block is slower than reading the lines in it. So such
-    a piece is freed now; it is never touched, and takes no memory. Elsewhere this does nothing.
+    The C library of Linux returns memory to the system when more is free than twice the largest chunk that
+    was ever freed, and allocating it again for every block is slower than reading the lines in it. Therefore
+    such a chunk is freed now; it is never touched, and takes no memory. Elsewhere this has no effect.
     """
     bytes(_KEPT_BYTES)

@@ -1,9 +1,9 @@
-"""A process beside the stream that answers requests: how it is started, and how both talk.
+"""A worker process beside the stream that answers requests: its start and the message format.
 
 ``python -m streamkarma.worker_process MODULE`` runs ``main`` of a module of this package as such a process.
 
-A message is its length, then JSON and arrays as ``numpy.savez`` writes them, nothing pickled. When the
-worker's standard input closes, its parent has gone, and it ends.
+A message is its length, followed by JSON and arrays in the format of ``numpy.savez``, without pickling. When
+the worker's standard input closes, its parent has ended, and so it exits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def message_of(header: dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def read_message(content: bytes) -> tuple[dict[str, Any], Arrays]:
-    """JSON and arrays, from what came behind the length."""
+    """JSON and arrays of a message, given without its length."""
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
         arrays = {name: found[name] for name in found.files}
     return json.loads(arrays.pop("header").tobytes()), arrays
@@ -74,8 +74,8 @@ def _receive(found: SimpleQueue[bytes]) -> None:
 class _WithoutPandas(MetaPathFinder):
     """Makes libraries behave as if pandas were not installed.
 
-    scikit-learn and LightGBM import it where they find it, for their callers' sake. Workers only have arrays,
-    and this import would be a quarter of their start and a third of their memory.
+    scikit-learn and LightGBM import it if it is installed, in case callers use it. Workers only have arrays,
+    and this import would take a quarter of their start-up time and a third of their memory.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled over pipes by its own protocol, which needs no package."""
+"""A headless Chromium, controlled over pipes by its own protocol, so that no package is needed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Page:
         return given["result"].get("value")
 
     def until(self, expression: str, holds: Callable[[Any], bool] = bool, seconds: float = 60) -> Any:
-        """The value of an expression once ``holds`` is true of it, checked by the page at each frame."""
+        """The value of an expression once ``holds`` is true of it, polled with a timer in the page."""
         pause = "new Promise((done) => setTimeout(done, 50))"
         for _ in range(int(seconds / 0.05)):
             if holds(value := self.value(f"(() => {{ return {expression} }})()")):

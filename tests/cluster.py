@@ -20,7 +20,7 @@ from streamkarma.checkpoint import read
 from tests import forked
 from tests.broker import Broker
 
-#: A commit is answered before the partitions of its transaction know of it.
+#: A commit is acknowledged before it reaches the partitions of its transaction.
 _ENDING = ["PrepareCommit", "PrepareAbort"]
 
 
@@ -110,7 +110,7 @@ class Cluster:
         return found
 
     def _finish_transactions(self) -> None:
-        """Wait for transactions that were committed, or aborted, and whose records still look open."""
+        """Wait for transactions that were committed or aborted, but whose records still look open."""
         admin = KafkaAdminClient(bootstrap_servers=self.address)
         while any(admin.list_transactions(state_filters=_ENDING).values()):
             time.sleep(0.01)

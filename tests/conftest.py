@@ -39,13 +39,12 @@ settings.register_profile("same", settings.get_profile("search"), derandomize=Tr
 settings.load_profile("same")
 
 
-# Modules and tests are a million lasting objects, and collecting garbage among them takes a fifth of the
-# time.
+# Modules and tests are a million long-lived objects; scanning them for garbage takes a fifth of the time.
 gc.set_threshold(50_000)
 
-#: Tests that must run in one process, since they share a broker or Spark, which are slow to start and which
-#: some of them stop, by the prefixes of their files. Each process has its own broker. They mostly wait, so
-#: there may be more processes than cores.
+#: Groups of tests, by the prefixes of their files, that must run in one process each, since they share a
+#: broker or Spark, which are slow to start and which some of them stop. Each process has its own broker. They
+#: mostly wait, so there may be more processes than cores.
 _TOGETHER = {
     "stopped broker": ("tests/test_crashes", "tests/test_trouble", "tests/test_recreated"),
     "shared models": ("tests/test_share", "tests/test_group", "tests/test_metrics"),
@@ -106,7 +105,7 @@ def _scope(nodeid: str) -> str:
 
 @cache
 def _tests_on_broker(path: str) -> set[str]:
-    """Names of the tests that take the cluster as their first argument; xdist knows only the names."""
+    """Names of the tests that take the cluster as their first argument; xdist has only the names."""
     return set(re.findall(r"^def (\w+)\(\s*cluster: Cluster", _text(path), re.MULTILINE))
 
 

@@ -19,7 +19,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-#: What most runs import. The program imports its parts when they are needed, so the larger ones are named.
+#: Modules that most runs import. The program imports its parts lazily, so the larger ones are listed.
 _MODULES = [
     "kafka.admin",
     "streamkarma.cli",

@@ -43,7 +43,7 @@ class Newton:
         self.covariance += drift * (self.loose * np.eye(len(x)) - self.covariance)
 
     def step_logit(self, x: Array, slope: float, weight: float, drift: float = 1e-5) -> None:
-        """A step of the log loss of a logit; an implicit step if the logit is far off."""
+        """A step on the log loss of a logit; an implicit step if the logit is far off."""
         miss, variance = abs(slope), weight * x @ self.covariance @ x
         if miss > 0.5:
             odds = np.log((1 - miss) / miss)
@@ -52,7 +52,7 @@ class Newton:
                 -optimize.brentq(lambda end: end - odds - variance * sigmoid(-end), *ends, xtol=1e-14)
             )
         curved = weight * miss * (1 - miss)
-        # That of ``step`` is met with the covariance of afterwards.
+        # ``step`` uses the covariance after its update; this makes up for it.
         ahead = 1 + curved * variance / weight if abs(slope) > 0.5 else 1
         self.step(x, weight * np.copysign(miss, slope) * ahead, curved, drift)
 
@@ -69,7 +69,7 @@ def share(shares: Array, likelihoods: Array, given: float = SHARE, weight: float
 
 
 class Completeness:
-    """The correction of the blend for how many values an event has, and how certain they make it."""
+    """The correction of the blend for an event's number of values, and for how certain they make it."""
 
     def __init__(self) -> None:
         self.means, self.variances, self.adjusting = np.zeros(2), np.zeros(2), Newton(np.zeros(4), 0.1)
@@ -96,7 +96,7 @@ class Completeness:
 
 
 class Relevance:
-    """What missing values leave open, by the attributes' contributions; exact to the last bit."""
+    """How much missing values leave open, by the attributes' contributions; exact to the last bit."""
 
     def __init__(self) -> None:
         self.said, self.total = [0.0, 0], 0.0
@@ -127,7 +127,7 @@ class Relevance:
 def mixed_by(
     mixing: Aggregator, scores: Array, rows: Sequence[Any], labels: Array, relevance: Relevance | None
 ) -> tuple[Array, Array]:
-    """The engine's mixture of scores, event by event; for two classes with what events leave open."""
+    """The engine's mixture of scores, event by event; for two classes with what missing values leave open."""
     found = []
     for t, label in enumerate(labels):
         event = block_of(rows[t : t + 1])
@@ -217,7 +217,7 @@ def several_classes(scores: Array, labels: Array) -> Array:
 
 
 class Scales:
-    """How far predictions of numbers are off: the weights of several scales."""
+    """The distribution of residuals in regression: the weights of several scales."""
 
     def __init__(self) -> None:
         self.each, self.weights = 4.0 ** (1 - np.arange(10)), np.full(10, 0.001)
@@ -227,7 +227,7 @@ class Scales:
         return float(np.exp(self.weights @ np.log(self.each)))
 
     def judge(self, residuals: Array, shares: Array) -> Array:
-        """The density of the target that each member had, before the weights learn from it."""
+        """The density that each member gave to the target, before the weights are updated."""
         densities = stats.t(4, scale=self.each[:, None]).pdf(residuals)
         likelihoods: Array = self.weights @ densities
         self.weights = share(self.weights, densities @ shares, 0.01)
@@ -263,10 +263,10 @@ def numbers(scores: Array, targets: Array, observed: Array) -> Array:
 
 
 def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
-    """What a mixture says in the end, if without its last errors it would say ``said``, of shape (T, C).
+    """The final predictions of a mixture that corrects ``said``, of shape (T, C), by its last errors.
 
-    Of two classes the chance of +1, of several that of each class, else the number. The root mean square of
-    targets is taken to be 1, as of those that are standardised.
+    For two classes the probability of +1, for several that of each class, otherwise the number. The root mean
+    square of the targets is taken to be 1, as if they were standardised.
     """
     classes, kept = said.shape[1], 0.5 ** (1 / np.array([0.5, 2, 8, 32]))
     loose = {"two": [1.0] * 4 + [0.3] * 5, "several": [0.25] * 4 + [0.3] * 5, "number": [0.1] * 6}[kind]

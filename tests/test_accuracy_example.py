@@ -20,7 +20,7 @@ QUICK = ("karma", "river-adagrad-0.1", "river-impute")
 
 @pytest.fixture
 def accuracy(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The program as a module; it finds its neighbours as it does when it is run."""
+    """The program as a module, with its folder on the path as when it is run."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     return import_module("accuracy")
 
@@ -42,7 +42,7 @@ def data(tmp_path: Path) -> Path:
 
 
 class Recorder:
-    """A rival that notes what it is asked and told, and in which order."""
+    """A rival that records its calls and their order."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
@@ -87,7 +87,7 @@ def test_blocks_give_what_one_call_for_each_event_gives(
     expected = accuracy.rival_chances(OneByOne(), accuracy.steps(stream))
     chances = accuracy.karma_chances(KARMAClassifier(), accuracy.steps(stream))
     assert chances.tolist() == expected.tolist()
-    # What is known of the first stay shows in the second, not before.
+    # The first stay affects predictions from the second on, not before.
     assert (chances[:4] == 0.5).all()
     assert chances[4] > 0.5
 
@@ -148,7 +148,7 @@ def test_the_table_and_the_file_have_the_same_rows(tmp_path: Path) -> None:
         assert line.startswith(
             f"| blocks | {row['learner']} | 1,000 of 50,000 | {row['errors']} | {row['error']:.4f} |"
         )
-    # 0.05 of the labels are noise, and half of what tells them is missing.
+    # 0.05 of the labels are noise, and half of the informative values are missing.
     *online, hindsight = [row["error"] for row in rows]
     assert 0.03 < hindsight < 0.09 < min(online)
     assert max(online) < 0.2
@@ -157,7 +157,7 @@ def test_the_table_and_the_file_have_the_same_rows(tmp_path: Path) -> None:
 def test_what_is_not_installed_is_named_once_and_left_out(
     accuracy: Any, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As if it were not there, whether it is or not.
+    # As if it were not installed, whether it is or not.
     monkeypatch.setitem(sys.modules, "vowpalwabbit", None)
     options = ["--only=weather_aus", "--only=physionet2012_events", "--learners=vw-xm"]
     done = CliRunner().invoke(accuracy.main, [f"--data={data}", "--learners=river-sgd-0.1", *options])
@@ -169,4 +169,4 @@ def test_what_is_not_installed_is_named_once_and_left_out(
 def test_a_stream_of_no_given_folder_is_wrong_usage(accuracy: Any) -> None:
     done = CliRunner().invoke(accuracy.main, ["--only=adult"])
     assert done.exit_code == 2
-    assert "adult: --data or --streams must say where" in done.stderr
+    assert "adult: give its folder with --data or --streams" in done.stderr

@@ -15,7 +15,7 @@ PLACES = 40
 
 
 def event_of(rng: np.random.Generator, size: int) -> tuple[Items, Array, Array]:
-    """An event, the places of its features with gamma = 1, the constant's first, and their values."""
+    """An event, the indices of its features with gamma = 1 (the constant first), and their values."""
     index = np.sort(rng.choice(np.arange(1, PLACES), size, replace=False))
     phi = rng.standard_normal(size)
     items = [(int(k), int(k), float(x)) for k, x in zip(index, phi, strict=True)]
@@ -23,7 +23,7 @@ def event_of(rng: np.random.Generator, size: int) -> tuple[Items, Array, Array]:
 
 
 def model_of(step: Step, weights: Array, spread: Array, growth: float) -> Explicit:
-    """A model that stands at these weights; ``growth`` is of all variances, and of 1 / w and 1 / G."""
+    """A model with these weights; ``growth`` is the factor of all variances, or of 1 / w and 1 / G."""
     model = Explicit(1, False, step)
     arrays = model.arrays()
     arrays |= {"weights": weights, "spread": spread, "clock": np.array([9.0, growth])}
@@ -33,7 +33,7 @@ def model_of(step: Step, weights: Array, spread: Array, growth: float) -> Explic
 
 
 def learned(model: Explicit, items: Items, label: float, weight: float) -> tuple[Array, Arrays]:
-    """The scores, and the state when the event is learned."""
+    """The scores, and the state after the event is learned."""
     scores, _ = model.run(block_of([items]), np.array([label]), np.array([weight]))
     arrays = model.arrays()
     assert arrays["clock"][0] == 10.0
@@ -87,7 +87,7 @@ def test_adagrad_is_what_its_formulas_say(seed: int, size: int, growth: float) -
 @pytest.mark.parametrize("update", [AROW, ADAGRAD])
 def test_features_that_meet_in_a_place_all_count(update: int) -> None:
     step, label = Step(update, SQUARED, 1.0, 0.1, 0.0, 0.0, 0.0), np.ones(1)
-    # A hashed table, in which this attribute and the constant have the same place.
+    # A hashed table in which this attribute and the constant collide.
     for attribute in range(256, 4096):
         model = Explicit(1, False, step, table_bits=8)
         model.run(block_of([[(attribute, attribute, 1.0)]]), label, label)
@@ -100,7 +100,7 @@ def test_features_that_meet_in_a_place_all_count(update: int) -> None:
         assert scores[0, 0] == pytest.approx(float(before["weights"][0, 0]) * (1.0 + value))
         most, gradient = max(1.0, value) ** 2, 2.0 * (scores[0, 0] - 1.0)
         old, new = before["spread"][0, 0], model.arrays()["spread"][0, 0]
-        # Less variance than after the larger alone, a larger sum of squares.
+        # Less variance, or a larger sum of squares, than after the larger one alone.
         assert 0.0 < new < old / (1 + old * most) if update == AROW else new > old + gradient**2 * most
     assert model.summary()["hashed"] == 1
     assert model.arrays()["index"].shape == (1,)

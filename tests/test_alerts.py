@@ -1,4 +1,4 @@
-"""The rules for alerts and the dashboard speak of metrics that there are."""
+"""The alert rules and the dashboard use only metrics that exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROMTOOL = shutil.which("promtool")
 
 
 def known() -> set[str]:
-    """The names of all metrics, those of a topic included."""
+    """The names of all metrics, including those of a topic."""
     watcher = Watcher("")
     empty = Histogram().counts()
     durations = dict.fromkeys(("commit_latency_seconds", "transaction_duration_seconds"), empty)

@@ -16,22 +16,22 @@ from streamkarma.events.block import Block
 Items = list[tuple[int, float]]  # coordinate, value
 Records = list[dict[str, Any]]
 
-#: Most events that are remembered.
+#: Maximum number of events that are remembered.
 MOST = 10_000
 
-#: Past every name that was learned.
+#: An index beyond those of all learned names.
 PASSING = 1 << 30
 
 
 def block_of(events: list[Items]) -> Block:
-    """Events as they are before encoding; each attribute has one coordinate."""
+    """Events before encoding; each attribute has one coordinate."""
     names = np.array([k for items in events for k, _ in items], np.int32)
     values = np.array([x for items in events for _, x in items], np.float64)
     return Block(np.cumsum([0] + [len(items) for items in events]), names, names, values)
 
 
 def event(number: int, rng: np.random.Generator | None = None) -> Items:
-    """One of many events, no two alike; with ``rng`` its items in any order, and missing ones among them."""
+    """One of many distinct events; with ``rng``, its items in random order, with missing ones among them."""
     items = [(1 + k, float(number >> k & 1)) for k in range(6) if number >> k & 3]
     if rng is None:
         return items
@@ -40,7 +40,7 @@ def event(number: int, rng: np.random.Generator | None = None) -> Items:
 
 
 def told(model: Asked, *steps: tuple[int, bool]) -> list[int]:
-    """The tickets of events by number, each asked about (False) or learned (True), one at a time."""
+    """The tickets of events by number, each predicted (False) or learned (True), one at a time."""
     return [
         int(model.tickets(block_of([event(n)]), np.array([learned]), np.array([not learned]))[0])
         for n, learned in steps
@@ -84,7 +84,7 @@ def test_an_event_has_one_ticket_until_it_is_learned_however_events_are_cut_into
 
 def test_labels_that_are_there_at_once_have_no_ticket() -> None:
     assert told(Asked(), *[(n, True) for n in range(5)]) == [0] * 5
-    # Learned for the second time it is a new event.
+    # When it is learned a second time, it is a new event.
     assert told(Asked(), (1, False), (1, False), (1, True), (1, True))[3] == 0
 
 
@@ -96,7 +96,7 @@ def test_events_of_which_no_name_is_known_do_not_wait() -> None:
     assert model.tickets(empty, np.ones(2, bool), np.zeros(2, bool)).tolist() == [0, 0]
     unknown = block_of([[(PASSING, 0.0), (PASSING + 1, 0.0)]])
     model.tickets(unknown, np.zeros(1, bool), np.ones(1, bool))
-    # It has as many names as the one before, and is another.
+    # It has as many names as the previous one, but is a different event.
     assert model.tickets(block_of([[(1, 2.0), (2, 3.0)]]), np.ones(1, bool), np.zeros(1, bool)).tolist() == [
         0
     ]
@@ -151,7 +151,7 @@ def test_asking_and_learning_at_once_is_learning_alone() -> None:
         asks.predict_proba_one(x)
         asks.learn_one(dict(reversed(x.items())), y)
         learns.learn_one(x, y)
-    # How residuals of labels go together matters to those that come late.
+    # The correlations of label residuals, which are used for late labels, may differ.
     assert same_state(asks, learns, apart=("late.marks", "late.sums"))
 
 
@@ -176,7 +176,7 @@ def test_a_model_saved_with_events_waiting_goes_on_to_the_bit(kind: Any, tmp_pat
 
 
 def ask(model: KARMAMixtureClassifier | KARMAMixtureRegressor, records: Records) -> Any:
-    """What the model says of a block of events without labels."""
+    """The model's predictions for a block of events without labels."""
     events = model.read(records, [False] * len(records))
     return model.run(events, [None] * len(records), [0.0] * len(records))
 
@@ -188,7 +188,7 @@ def test_events_asked_about_under_names_not_learned_yet_are_known_again() -> Non
         model.predict_proba_one(x)
         model.learn_one(x, t % 2 == 0)
     assert model.state()[1]["asked"].size == 0
-    # A bunch with a name of its own.
+    # Several waiting events that share a new name.
     for t in range(10):
         model.predict_proba_one({"day": "Monday", "value": float(t)})
     assert model.state()[1]["asked"].size == model.state()[1]["late.tickets"].size == 10

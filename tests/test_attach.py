@@ -40,7 +40,7 @@ def test_stopping_and_going_on_is_never_having_stopped(cluster: Cluster) -> None
     for number in ("100", "1", "333"):
         cluster.attach(source, "--max-events", number, "--output-topic", output, "--model", "m")
     assert cluster.kept("m")["kafka"] == {source: {"0": 434}}
-    # The group's offsets say something else; the model knows better.
+    # The group's offsets differ; those in the model take precedence.
     cluster.attach(source, "--until-end", "--model", "m", "--output-topic", output, group="another")
     assert cluster.rows(output) == cluster.learn(lines(given))
     assert cluster.state("m") == cluster.state("reference.karma")
@@ -136,7 +136,7 @@ def test_a_pattern_means_no_topic_that_is_written_to(cluster: Cluster) -> None:
     assert len(cluster.rows(output)) == 60
     cluster.attach(f"p-.*{cluster.name('')}", "--until-end", "--output-topic", output, group="again")
     assert len(cluster.rows(output)) == 120
-    # Flags stand at the beginning of the user's pattern, which is only a part of the one that is used.
+    # Flags begin the user's pattern, which is only a part of the one that is used.
     cluster.attach(f"(?i)P-.*{cluster.name('')}", "--until-end", "--output-topic", output, group="flags")
     assert len(cluster.rows(output)) == 180
 
@@ -161,7 +161,7 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
         [
             Record(b'{"a": 1, "y": true}', key=b"k7", headers=headers, timestamp_ms=1_700_000_000_500),
             Record(b'{"a": 1, "y": false}', timestamp_ms=0),
-            # A producer that says no time says -1.
+            # A producer without timestamps sends -1.
             Record(b'{"a": 1, "y": false}', key=b"k8", timestamp_ms=-1),
             Record(b'{"a": 1, "key": 2}', key=b"twice"),
             Record(b'{"a": 1}', key=b"\xff\xfe"),
@@ -181,7 +181,7 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
         source, "--until-end", "--model", "m", "--output-topic", output, "--id", "key", *beside,
         "--dead-letters", "dead",
     )  # fmt: skip
-    # The key is the id, so it is no attribute; and it goes with the prediction.
+    # The key is the id, so it is not an attribute; and it is sent with the prediction.
     assert [(r.key, json.loads(r.value).get("id")) for r in cluster.get(output)] == [
         (b"k7", "k7"),
         (None, None),
@@ -190,7 +190,7 @@ def test_key_headers_and_time_can_be_attributes(cluster: Cluster) -> None:
     assert [row["observed"] for row in cluster.rows(output)] == [4, 2, 1]
     header, _ = cluster.state("m")
     entries = {tuple(entry) for entry in header["entries"]}
-    # The time is one in milliseconds since 1970, but for that of a record from the seventies.
+    # Timestamps count as times in milliseconds since 1970, except for a record from the seventies.
     assert {name for name, _ in entries} == {"a", "at", "temp", "where"}
     assert {("at", "hour 22"), ("at", None)} <= entries
     dead = [json.loads(line) for line in (cluster.folder / "dead").read_text().splitlines()]
@@ -284,7 +284,7 @@ def test_a_dead_letter_is_the_record_with_more_headers(cluster: Cluster) -> None
     headers = [("twice", b""), ("once", b"\x00"), ("twice", b"\xff")]
     sent = [(b"\xffk", None, headers), (None, b"", []), (None, b"v", headers)]
     sent.append((b"k", b"v" * 2000, [("long", b"h" * 2000)]))
-    # A record may be as long as one that is sent may be, most of it its key.
+    # A record as long as a producer may send, most of it its key.
     sent.append((b"k" * 1_047_000, b"v" * 1000, headers))
     for offset, (key, value, each) in enumerate(sent):
         sink.cut = offset == 3
@@ -319,7 +319,7 @@ def test_a_dead_letter_too_large_for_its_topic_is_cut(cluster: Cluster) -> None:
 def check_cut(
     cluster: Cluster, topics: tuple[str, str], given: list[Any], keys: list[Any], sent: list[Any]
 ) -> None:
-    """Rows of these events are sent with these keys, the second one without its id."""
+    """Check that the rows are sent with these keys, the second one without its id."""
     source, output = topics
     cluster.put(source, [Record(json.dumps(e).encode(), 0, k) for e, k in zip(given, keys, strict=True)])
     said = cluster.attach(source, "--until-end", "--id", "id", "--model", "m", "--output-topic", output)
@@ -352,7 +352,7 @@ def test_a_topic_that_takes_next_to_nothing_is_named(cluster: Cluster, where: st
     source, output = cluster.topic("in"), cluster.topic("out", 1, **{"max.message.bytes": "90"})
     cluster.put(source, [Record(b'{"a": 1, "y": 0}'), Record(b"no")])
     said = cluster.attach(source, "--until-end", "--model", "m", where, output, code=1)
-    # A dead letter is sent once more, and less of it.
+    # A dead letter is retried once, with less of its content.
     assert said.count("retrying") == (where == "--dead-letter-topic")
     assert f"topic {output}" in last(said)
     assert "max.message.bytes" in last(said)

@@ -1,4 +1,4 @@
-"""Files beside the topics: after a crash they hold each row once, too."""
+"""Files written beside the topics: after a crash they, too, hold each row once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.test_crashes import deadly
     ("where", "call", "topics"),
     [
         ("runtime.session.Session.save", 3, False),
-        ("connectors.kafka.sink.TopicSink.commit", 7, True),  # committed, and not in the model
-        ("connectors.kafka.sink.TopicSink.write_predictions", 9, True),  # sent and written, and not committed
+        ("connectors.kafka.sink.TopicSink.commit", 7, True),  # committed, but not in the model
+        ("connectors.kafka.sink.TopicSink.write_predictions", 9, True),  # sent and written, but not committed
     ],
 )
 def test_killed_with_files(cluster: Cluster, where: str, call: int, topics: bool) -> None:
@@ -54,7 +54,7 @@ def test_a_full_disk_ends_the_run_at_once_and_what_was_sent_does_not_count(clust
     arguments = [source, "--until-end", "--model", "m", "--output-topic", output]
     said = cluster.attach(*arguments, "--predictions", "/dev/full", code=1)
     assert said == "streamkarma: cannot write /dev/full: No space left on device\n"
-    # Nobody has to wait until the brokers give up the transaction.
+    # Readers need not wait until the brokers abort the transaction.
     assert cluster.get(output) == []
     cluster.put(output, [Record(b"{}")])
     assert len(cluster.get(output)) == 1

@@ -1,4 +1,4 @@
-"""Every baseline as scikit-learn and its users expect it, and what bad input comes to."""
+"""Every baseline behaves as scikit-learn and its users expect, also on bad input."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TRANSDUCTIVE = {
 }
 
 
-#: Where a weight of 2 is not the same as the row twice.
+#: Baselines where a weight of 2 is not the same as the row twice, and why.
 UNEQUAL = {
     "BatchKARMAClassifier": "liblinear stops near the minimum only",
     "ChainedEquations": "the imputations are drawn with all rows alike",
@@ -68,7 +68,7 @@ def expected(estimator: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name",
     [
-        # It differs from the classifier of its name in the last step.
+        # It differs from the classifier of the same name in the last step.
         pytest.param(name, marks=pytest.mark.slow)
         if name.endswith("Regressor") and name != "ImputedRegressor"
         else name
@@ -80,14 +80,14 @@ def test_scikit_learns_checks(name: str) -> None:
     found = check_estimator(estimator, expected_failed_checks=expected(estimator), on_skip=None, on_fail=None)
     failed = [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"]
     assert not failed
-    # What is about arrays of other libraries than NumPy needs them switched on, and is left out.
+    # Checks with arrays of libraries other than NumPy must be switched on, and are left out.
     assert {check["check_name"] for check in found if check["status"] == "skipped"} <= {
         "check_array_api_input"
     }
 
 
 def table(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows near a line, a third of the values missing, and which side of zero they are on."""
+    """Rows near a line, a third of the values missing, and their positions along it."""
     rng = np.random.default_rng(seed)
     along = rng.standard_normal(n)
     X = along[:, None] * np.array([1.0, -1.0, 0.5, 2.0])[:d] + 0.1 * rng.standard_normal((n, d))
@@ -97,7 +97,7 @@ def table(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 
 def cheap(name: str, task: str) -> Any:
-    """A baseline by its registered name, with quick settings, or None for another task."""
+    """A baseline by its registered name, with quick settings; None if it is not for this task."""
     entry = REGISTRY[name]
     if task not in entry.tasks:
         return None
@@ -206,7 +206,7 @@ def test_the_oracle_refuses_what_is_incomplete() -> None:
         ("mean", {"C": -1.0}, "C is a number above 0"),
         ("complete-case", {"drop": "cells"}, "drop is 'rows' or 'columns'"),
         ("karma-batch", {"gamma": 0}, "gamma is an integer of 1 or more"),
-        ("karma-batch", {"attributes": [0, 1]}, "attributes names the attribute of each of the 4 columns"),
+        ("karma-batch", {"attributes": [0, 1]}, "attributes must have one entry for each of the 4 columns"),
         ("projection", {"subspace": [[1.0]]}, "subspace has one row for each of the 4 columns"),
         ("projection", {"regularity": -0.1}, "regularity is between 0 and 1"),
         ("geom", {"iterations": 0}, "iterations is 1 or more"),

@@ -1,4 +1,4 @@
-"""Baselines with a kernel behind: KARMA in batches and genRBF."""
+"""Baselines that use a kernel: batch KARMA and genRBF."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def near_line(n: int, d: int, seed: int) -> tuple[Array, Array]:
-    """Rows near a line with a third missing, scaled, and the side of zero they are on."""
+    """Rows near a line, on a unit scale, a third of the values missing, and their side of zero."""
     rng = np.random.default_rng(seed)
     along = rng.standard_normal(n)
     X = along[:, None] * rng.choice([-1.0, 1.0], d) + 0.3 * rng.standard_normal((n, d))

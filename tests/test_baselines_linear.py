@@ -1,4 +1,4 @@
-"""Baselines with a linear model behind: imputers, densities, subspaces, margins, completion."""
+"""Baselines that use a linear model: imputers, densities, subspaces, margins, completion."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Array = NDArray[np.float64]
 
 
 def low_rank(n: int, d: int, rank: int, share: float, seed: int) -> tuple[Array, Array]:
-    """A table of that rank, and the same with a share of it observed."""
+    """A table of that rank, and the same with a fraction ``share`` observed."""
     rng = np.random.default_rng(seed)
     whole = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
     return whole, np.where(rng.random((n, d)) < share, whole, np.nan)
 
 
 def gappy(n: int, d: int, seed: int) -> Array:
-    """Correlated Gaussian rows with a third missing, and one row with nothing."""
+    """Correlated Gaussian rows, a third of the values missing, and one row without values."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) + 3.0
     rows[rng.random((n, d)) < 1 / 3] = np.nan
@@ -183,7 +183,7 @@ class TestImputers:
     )
     def test_what_is_linear_is_found(self, imputer: Any) -> None:
         whole, X = low_rank(200, 6, 2, 0.8, 0)
-        # One value missing and twice as many there as the rank: determined, whatever the method.
+        # One value missing, and observed values of twice the rank: determined, whatever the method.
         one = np.isnan(X).sum(axis=1) == 1
         off = np.abs(imputer.fit(X).transform(X) - whole)[one]
         assert off.max() < 0.02 * whole.std()
@@ -237,7 +237,7 @@ class TestCompletion:
         y[20:] = np.nan
         for at in complete(Problem(y, X, ones, squared), weight, 1e-4, 1e-5, 300):
             course = np.array(at.objectives)
-            # mc1 sets its column of ones again after each step, which is no step of descent.
+            # mc1 resets its column of ones after each step, which is not a descent step.
             slack = 1e-3 if ones else 1e-9
             assert (np.diff(course[:-1]) <= slack * np.abs(course[:-2])).all()
             assert course[-1] <= course[0] * (1 + slack)
@@ -259,9 +259,9 @@ class TestCompletion:
         assert np.linalg.norm(at.Z[:, 1:21] - whole) <= 1e-3 * np.linalg.norm(whole)
 
     def test_where_completion_loses_the_label_and_karma_does_not(self) -> None:
-        # The point of [H, Eq. 1] in a form of our own: all that is observed is 1, so the
-        # completion of least rank is 1 throughout and tells no row from another; which
-        # attributes are there tells the class. (Complete rows were (1, 1, -1) and (1, -1, 1).)
+        # The point of [H, Eq. 1] in our own form: all observed values are 1, so the completion of
+        # least rank is 1 throughout and does not distinguish rows; which attributes are
+        # observed determines the class. (Complete rows were (1, 1, -1) and (1, -1, 1).)
         y = np.tile([1, 0], 50)
         X = np.where(y[:, None] == 1, [1.0, 1.0, np.nan], [1.0, np.nan, 1.0])
         nothing = np.full((100, 1), np.nan)
@@ -272,8 +272,8 @@ class TestCompletion:
         assert held_out_error("gauss", X, y) >= 0.4
 
     def test_where_completing_labels_as_well_does_not_help(self) -> None:
-        # x_1 speaks for its sign where the second attribute is there, against it where the third
-        # is: the labels are no column of a matrix of low rank.
+        # The label is the sign of x_1 where the second attribute is observed, and its opposite
+        # where the third is: the labels are not a column of a low-rank matrix.
         rng = np.random.default_rng(1)
         sign, second = rng.choice([-1.0, 1.0], 100), rng.random(100) < 0.5
         X = np.column_stack([sign, np.where(second, 1.0, np.nan), np.where(second, np.nan, 1.0)])
@@ -284,7 +284,7 @@ class TestCompletion:
 
 
 def held_out_error(name: str, X: Array, y: NDArray[Any]) -> float:
-    """Error on the last two fifths of a baseline that learned the others."""
+    """Error of a baseline on the last two fifths, after learning the rest."""
     rest = 3 * len(X) // 5
     model = named(name).make("binary", scale=False).fit(X[:rest], y[:rest])
     return 1.0 - float(model.score(X[rest:], y[rest:]))

@@ -22,7 +22,7 @@ KEPT = ("explicit", "explicit, written", "river linear", "sklearn SGD")
 
 @pytest.fixture(scope="module")
 def programs() -> Any:
-    """Imports a program; it finds its neighbours as it does when it is run."""
+    """Imports a program, with its folder on the path as when it is run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(EXAMPLES))
         yield import_module
@@ -36,7 +36,7 @@ def run(bench: Any, *options: str) -> Result:
 
 @pytest.fixture(scope="module")
 def benched(programs: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, list[Any], Path]:
-    """What is said, the rows and the picture of some of the tools over a few events."""
+    """The output, the rows and the picture for some of the tools over a few events."""
     folder = tmp_path_factory.mktemp("bench")
     table, picture = folder / "table.json", folder / "picture.png"
     peers, calls = programs("bench_peers"), programs("bench_calls")
@@ -49,7 +49,7 @@ def benched(programs: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Re
 
 
 def progressive_error(model: Any, first: int = 0) -> float:
-    """Share of the events from ``first`` on that a model predicts wrongly, each before it learns it."""
+    """Fraction of the events from ``first`` on that a model predicts wrongly before learning them."""
     errors = 0
     for number, record in enumerate(records(StreamSpec(), 300)):
         y = record.pop("y") == 1
@@ -119,7 +119,7 @@ def test_ratios_are_medians_of_those_of_each_round(programs: Any, rates: list[tu
         ("one core", tool): [bench.Timed(each[place], each[place], 0.1) for each in rates]
         for place, tool in enumerate(("a", "b"))
     }
-    # The same tool elsewhere is not what it is compared with.
+    # The same tool elsewhere is not part of the comparison.
     results["all cores", "a"] = [bench.Timed(1.0, 1.0, 0.1)] * len(rates)
     a, b, _ = bench.summarised(results)
     assert a["over"]["b"] == pytest.approx(median(one / other for one, other in rates))

@@ -27,7 +27,7 @@ orders = st.integers(1, 4)
 
 
 class Stream(NamedTuple):
-    """A low-rank stream with a rival on the subspace, who is right on complete vectors."""
+    """A low-rank stream with a rival on the subspace that is right on complete vectors."""
 
     Q: Array
     w: Array
@@ -78,7 +78,7 @@ def suffered(loss: str, s: Stream, gamma: int, normalize: bool, rho: float) -> f
 
 
 def bound_of(s: Stream, gamma: int, normalize: bool, rho: float | None = None) -> Bound:
-    """Against f_{w,Q} with the stream's own w; the best ρ by default."""
+    """The bound against f_{w,Q} with the stream's own w; the best ρ by default."""
     x_norm = 1.0 if normalize else np.sqrt((np.where(s.observed, s.full, 0.0) ** 2).sum(axis=1).max())
     far, B, T = squared_radius(s.rows, s.observed, gamma, normalize), embedding(s.w, s.Q, gamma), len(s.rows)
     return Bound(1.0, far, rho or best_rho(1.0, far, B, T), B, regularity(s.Q, s.observed), gamma,
@@ -86,7 +86,7 @@ def bound_of(s: Stream, gamma: int, normalize: bool, rho: float | None = None) -
 
 
 def regret(loss: str, s: Stream, bound: Bound, normalize: bool) -> float:
-    """Against f_{w,Q}, divided by the norm of the features where these are normalised."""
+    """Regret against f_{w,Q}, divided by the norm of the features if these are normalised."""
     theirs = np.array([rival(s, event) for event in range(len(s.rows))])
     if normalize:
         theirs /= np.linalg.norm(features(s.rows, bound.gamma, False), axis=1)
@@ -122,7 +122,7 @@ def test_what_is_cut_off_is_small(seed: int, gamma: int) -> None:
         error = abs(rival(s, event) - v @ explicit_features(row, gamma)) - 1e-9
         assert error <= left * w * x
         assert error <= left / lam * np.linalg.norm(s.w[o]) * np.linalg.norm(row[o])
-        # A w that is not on the subspace costs no more than 1/√λ.
+        # A w that is not on the subspace costs at most a factor of 1/√λ.
         other = s._replace(w=off)
         error = abs(rival(other, event) - embedded(off, s.Q, gamma) @ explicit_features(row, gamma)) - 1e-9
         assert error <= left / np.sqrt(lam) * np.linalg.norm(off[o]) * x
@@ -138,7 +138,7 @@ def test_regret_against_any_v(
 ) -> None:
     s, rng, rho = low_rank(seed), np.random.default_rng(seed), np.exp(log_rho)
     phi = features(s.rows, gamma, normalize)
-    # Labels that Q knows nothing of; one v at random, and one that has seen them.
+    # Labels independent of Q; one random v, and one computed from the labels.
     s = s._replace(labels=rng.choice([-1.0, 1.0], len(s.rows)))
     own = suffered(loss, s, gamma, normalize, rho)
     for v in (rng.standard_normal(phi.shape[1]), s.labels @ phi):
@@ -190,7 +190,7 @@ def test_the_best_rho(L: float, far: float, B: float, T: int) -> None:
 @given(st.floats(0.05, 1.0), *[st.floats(0.1, 10.0)] * 3, st.integers(1, 10**9), st.floats(1.0, 20.0))
 def test_the_best_gamma(lam: float, L: float, w: float, x: float, T: int, growing: float) -> None:
     def least(gamma: int) -> float:
-        # The two terms in ρ are equal at their best: twice the geometric mean.
+        # The two terms in ρ are equal at the optimum: twice the geometric mean.
         squares = growing**gamma * gamma * w**2 * T * (1 + np.log(T))
         return float(2 * L * np.sqrt(squares) + L * np.exp(-lam * gamma) / lam * w * x * T)
 

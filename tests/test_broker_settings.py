@@ -1,4 +1,4 @@
-"""Settings that cannot work are refused before anybody is asked."""
+"""Settings that cannot work are refused before a broker is contacted."""
 
 from __future__ import annotations
 

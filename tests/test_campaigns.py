@@ -12,7 +12,7 @@ from tests.campaigns import campaigns, row_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "robustness.md"
 MODULES = campaigns()
-#: With a broker of its own, and moments that are random; test_crashes.py kills at the worst ones by default.
+#: Has its own broker and kills at random moments; test_crashes.py kills at the worst ones by default.
 SLOW = "kills_on_a_broker"
 
 

@@ -18,7 +18,7 @@ from streamkarma.runtime.describe import describe
 from streamkarma.synthetic import StreamSpec, records
 from tests.loops import run_of
 
-#: The format as a file has it, and others of as many bytes.
+#: The format as written in a file, and others of the same length.
 WRITTEN, NEWER = b'"format": %d' % FORMAT, b'"format":%d0' % FORMAT
 OLDEST = WRITTEN.replace(b"%d" % FORMAT, b"1".rjust(len(str(FORMAT))))
 
@@ -130,7 +130,7 @@ def test_every_altered_bit_is_refused(tmp_path_factory: Any, at: int, bit: int) 
 
 
 def resealed(path: Path, old: bytes, new: bytes) -> None:
-    """Change the file and make its checksum right again, as an enemy would."""
+    """Change the file and correct its checksum, as an attacker would."""
     content = path.read_bytes()[:-32]
     assert old in content
     content = content.replace(old, new, 1)
@@ -196,7 +196,7 @@ def test_a_failed_write_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest
 
 def test_only_own_models_are_saved(tmp_path: Path) -> None:
     class Child(KARMAClassifier):
-        """A model that ``load`` would not know."""
+        """A model that ``load`` does not support."""
 
     with pytest.raises(UsageError, match="can save KARMAClassifier, KARMARegressor.*, not Child"):
         save(Child(), tmp_path / "model")

@@ -1,4 +1,4 @@
-"""Values that are no measurements: words for nothing, sentinels, and what lies far out."""
+"""Values that are not measurements: words for missing values, sentinels, and outliers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_number_far_from_all_others_that_comes_back_counts_as_missing(value: f
     by = encoder(scale=True)
     for record in with_sentinel(value):
         items(by, record)
-    # t and its mark; what is observed is the mark alone.
+    # t and its mark; only the mark is observed.
     assert by.attributes[0] == "t"
     mark = by.entries().index(("t.sentinel", f"{value:.0f}")) + 1
     assert items(by, {"t": value}, learned=False) == [(mark, 1.0)]
@@ -45,7 +45,7 @@ def test_a_number_far_from_all_others_that_comes_back_counts_as_missing(value: f
 
 
 def test_the_time_since_the_event_before_is_no_sentinel() -> None:
-    # Most events come with others; that a day has passed for some is far from that, and comes back.
+    # Most events share their time with others; a gap of a day is far from that, and recurs.
     model = learned([{"at": f"2026-01-{1 + n // 150:02d}T00:00:00Z"} for n in range(3000)])
     assert "at.sentinel" not in model.values
     assert "sentinels" not in model.values["at"]
@@ -56,7 +56,7 @@ def test_what_follows_a_number_that_was_the_same_so_far_is_no_sentinel() -> None
     numbers = [{"year": 2010 + n // 700, "t": float(rng.normal(60, 3))} for n in range(1400)]
     model = learned(numbers)
     assert "sentinels" not in model.values["year"]
-    # Where others are known, what lies far from them is one.
+    # Once other values are known, one far from them is a sentinel.
     model = learned([{"t": -9999.0 if n % 10 == 0 else 0.0 if n % 3 else float(n)} for n in range(1400)])
     assert model.values["t"]["sentinels"] > 100
 

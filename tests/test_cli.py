@@ -69,11 +69,11 @@ def test_learning_from_a_pipe(streamkarma: Program, tmp_path: Path) -> None:
 
 
 def test_with_and_without_predictions_the_model_is_the_same(streamkarma: Program, tmp_path: Path) -> None:
-    """The fast path for plain lines and the general one, to the bit."""
+    """The fast path for plain lines and the general one agree to the bit."""
 
     def learned(name: str) -> Any:
         header, arrays = read(tmp_path / name)
-        # Which bytes were read and written, that is told apart.
+        # The bytes read and written may differ.
         for section in ("input", "outputs"):
             header["run"].pop(section, None)
         return header, {name: array.tobytes() for name, array in arrays.items()}
@@ -92,7 +92,7 @@ def test_with_and_without_predictions_the_model_is_the_same(streamkarma: Program
      '{{"a":{0},"y":{2}}}', '{{"a":{0},"n":{{"b":1}},"y":{2}}}', '{{"a":null,"y":null}}'],
 )  # fmt: skip
 def test_streams_that_the_scanner_leaves_alone(streamkarma: Program, tmp_path: Path, line: str) -> None:
-    """Long enough for it to be tried on: an unusual first line of a block once crashed the run."""
+    """Long enough for the scanner to be tried: an unusual first line of a block once crashed the run."""
     true_or_false = ("true", "false")
     lines = [line.format(i % 7 + 1, "ab"[i % 2], true_or_false[i % 2]) for i in range(1800)]
     text = "\n".join(lines).encode()
@@ -117,7 +117,7 @@ def test_stopping_and_resuming_is_not_stopping(
 
 @pytest.mark.parametrize("stop", [3, 7, 8, 20])
 def test_stopping_before_the_task_shows(streamkarma: Program, tmp_path: Path, stop: int) -> None:
-    """Seven labels of 0 may be a class or a number; then the first 2.5 comes."""
+    """Seven labels of 0 may be a class or a number; then the first 2.5 arrives."""
     events = [{**e, "y": 2.5 if i > 6 and i % 3 == 0 else 0} for i, e in enumerate(EVENTS[:40])]
     options = ("--gamma", "3", "--budget", "10", "--no-scale", "--quiet")
     whole = streamkarma("learn", "--model", "whole", *options, records=events)
@@ -192,7 +192,7 @@ def test_a_bad_record_can_end_the_run(streamkarma: Program, tmp_path: Path) -> N
 @pytest.mark.parametrize("slow", [(), ("--full", "f"), ("--ignore", "f.a")])
 @pytest.mark.parametrize("option", ["target", "id", "weight", "time", "ignore"])
 def test_a_name_may_be_empty(streamkarma: Program, option: str, slow: tuple[str, ...]) -> None:
-    # Where a table with an unnamed index has become JSON, its key is empty.
+    # A table with an unnamed index has an empty key when it becomes JSON.
     def rows_with(name: str) -> list[Any]:
         records = [{"a": t % 3 - 1.0, "y": t % 2, name: t % 2, "f": {"a": 1.0}} for t in range(20)]
         done = streamkarma("learn", f"--{option}", name, "--learner", "explicit", *slow, records=records)
@@ -319,7 +319,7 @@ def test_a_failed_run_is_one_line_and_exit_1(
 
 @pytest.fixture
 def hangups_arrive() -> Iterator[None]:
-    """A process inherits that hangups are ignored, as they are where the tests run under nohup."""
+    """Restore the default for hangups: processes inherit that they are ignored, as under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -338,7 +338,7 @@ def test_signals_save_and_say_so(tmp_path: Path, number: signal.Signals, workers
         assert process.stdout is not None
         for event in EVENTS[:5]:
             process.stdin.write(json.dumps(event).encode() + b"\n")
-        process.stdin.write(b'{"x0": 1.5, "y')  # half a line is no record, and no bad one either
+        process.stdin.write(b'{"x0": 1.5, "y')  # half a line is neither a record nor a bad one
         process.stdin.flush()
         for _ in range(5):
             process.stdout.readline()
@@ -430,7 +430,7 @@ def test_nothing_is_taken_of_what_is_ignored_however_deep(
     assert plain.code == 0
     names = set(load(tmp_path / "a").vocabulary.attributes)
     assert names - {"meta.id", "meta.t", "meta.w"} == {"x"}
-    # What only Python reads, too.
+    # Also where only Python reads the records.
     streamkarma("learn", *ignored, *more, "--full", "f", "--model", "b", "--regret", "none", records=events)
     assert set(load(tmp_path / "b").vocabulary.attributes) == names
 
@@ -691,8 +691,8 @@ def test_an_option_and_its_environment_variable_have_one_name() -> None:
         ("[learn]\nquiet=3", "quiet must be true or false, not 3"),
         ("[learn]\nignore=[['a']]", "ignore must be a list of values, not of lists"),
         ("[learn]\nconfig='other.toml'", "learn has no option 'config'"),
-        ('[learn]\nmodel="a\\u0000b"', "--model 'a\\x00b' has a character that no path has"),
-        ('[learn]\nsummary="\\u0000"', "has a character that no path has"),
+        ('[learn]\nmodel="a\\u0000b"', "--model 'a\\x00b' has a character that paths cannot have"),
+        ('[learn]\nsummary="\\u0000"', "has a character that paths cannot have"),
     ],
 )
 def test_a_file_is_checked_like_the_command_line(

@@ -35,7 +35,7 @@ CODED = np.array([
 
 
 def frame(library: str) -> Any:
-    """The events as a frame, with a missing value in every way that the library has."""
+    """The events as a frame, with missing values as the library represents them."""
     if library == "polars":
         return pl.DataFrame(COLUMNS)
     made = pd.DataFrame(COLUMNS, index=list("abcde"))
@@ -54,7 +54,7 @@ def test_a_frame_is_its_rows(library: str) -> None:
     assert coder.fit(frame(library)).get_feature_names_out().tolist() == NAMES
     assert coder.attributes_.tolist() == [0, 1, 2, 2, 2]
     assert coder.transform(EVENTS) == pytest.approx(CODED, nan_ok=True)
-    # The order of columns says nothing, and names that were not there at fit are left out.
+    # The order of columns does not matter, and names not seen by fit are left out.
     other = frame(library)[["wet", "temp", "wind"]]
     other = other.with_columns(more=pl.lit(1)) if library == "polars" else other.assign(more=1)
     assert coder.transform(other) == pytest.approx(CODED, nan_ok=True)
@@ -80,7 +80,7 @@ def test_it_gives_frames_if_asked(library: str) -> None:
 
 
 def weather(library: str, n: int = 60) -> tuple[Any, np.ndarray]:
-    """Labels that the wind tells, among values of which a fifth is missing."""
+    """Events with a fifth of the values missing, and labels determined by the wind."""
     rng = np.random.default_rng(0)
     wind = rng.choice(["N", "S", "W"], n)
     columns = {

@@ -25,7 +25,7 @@ from tests.subspaces import (
     train,
 )
 
-#: A category explains nothing of the latent before it came so often.
+#: Occurrences from which a category contributes to the latent.
 FEW = 10
 #: The noise of pairs of K coordinates after n events is at least the first + the second times K / n.
 LEAST_NOISE, OWN_NOISE = 1e-3, 3.0
@@ -36,7 +36,7 @@ def completion_of(**changes: Any) -> Completion:
 
 
 def correlations(rows: Array, shrink: float) -> tuple[Array, float]:
-    """What stands out of the correlations of pairs, and the noise, by the definition in NumPy."""
+    """The part of the pairwise correlations that stands out, and the noise, by definition in NumPy."""
     rows = np.column_stack([np.ones(len(rows)), rows])
     there, values = ~np.isnan(rows), np.nan_to_num(rows)
     counts = there.T.astype(float) @ there
@@ -80,7 +80,7 @@ def test_the_moments_are_those_of_the_events_that_observe_both() -> None:
     model = model_of()
     train(model, rows, np.ones(200))
     counts, sums = model.arrays()["counts"], model.arrays()["sums"]
-    # Nothing is kept of what was never there.
+    # Nothing is kept for an attribute that was never observed.
     assert counts.shape == sums.shape == (5, 5)
     for i in range(4):
         for j in range(i + 1):
@@ -146,7 +146,7 @@ def test_what_is_weighed_is_the_completed_event() -> None:
     train(model, rows, np.sign(np.random.default_rng(24).standard_normal(120)))
     completion = completion_of()
     completion.engine.restore(model.arrays(), 7, 7)
-    # The first 16 places are for the latents of the factor, then value and indicator take turns.
+    # The first 16 weights are for the latents of the factor; then value and indicator alternate.
     weights = model.arrays()["weights"][0, 16::2]
     expected = completion.completed(block_of(rows), 7) @ weights
     np.testing.assert_allclose(model.scores(block_of(rows))[:, 0], expected, atol=1e-12)
@@ -214,7 +214,7 @@ def latent(a: dict[str, Array], owners: Array, coordinates: Array, values: Array
     means = a["sums"][coordinates] / counts
     variances = a["squares"][coordinates] / counts - means**2
     deviations = np.sqrt(np.where(variances > 1e-9, variances, 0.0))
-    # A category that came seldom is passed over.
+    # A rare category is skipped.
     deviations[few & (a["listed"][coordinates] < counts)] = 0.0
     known = deviations > 0
     x = np.where(known, values - means, 0.0) / np.where(known, deviations, 1.0)
@@ -226,7 +226,7 @@ def latent(a: dict[str, Array], owners: Array, coordinates: Array, values: Array
 
 
 def learned(a: dict[str, Array], owners: Array, coordinates: Array, values: Array) -> tuple[Array, Array]:
-    """The rows of the factor and the noises after one event more, by the formulas of online EM."""
+    """The rows of the factor and the noises after one more event, by the formulas of online EM."""
     deviations, mean, residuals, inverse = latent(a, owners, coordinates, values)
     rows, noise = a["rows"].copy(), a["noise"].copy()
     for k, value, deviation, residual in zip(coordinates, values, deviations, residuals, strict=True):

@@ -31,7 +31,7 @@ Event = tuple[dict[str, float], Any]
 
 
 def numbers(count: int, seed: int = 0) -> Iterator[Event]:
-    """A price: its logarithm is linear in three attributes; one in a hundred is too large by far."""
+    """Prices with a logarithm linear in three attributes; one in a hundred is far too large."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         x = rng.normal(size=3)
@@ -42,7 +42,7 @@ def numbers(count: int, seed: int = 0) -> Iterator[Event]:
 
 
 def classes(count: int, seed: int = 0) -> Iterator[Event]:
-    """Three classes, the third of which comes later."""
+    """Three classes, the third of which appears later."""
     rng = np.random.default_rng(seed)
     for t in range(count):
         x = rng.normal(size=2)
@@ -221,7 +221,7 @@ def test_the_absolute_loss_asks_for_the_median_which_outliers_do_not_move() -> N
         for record, price in numbers(2000, seed=1):
             errors.append(abs(model.predict_one(record) - price))
             model.learn_one(record, price)
-    # A few wild prices apart.
+    # Apart from a few wild prices.
     assert np.quantile(off["absolute"], 0.9) < np.quantile(off["squared"], 0.9)
     assert np.median(off["absolute"][500:]) < 0.8 * np.median(off["squared"][500:])
     with pytest.raises(UsageError, match="loss must be one of squared, absolute, not 'huber'"):

@@ -35,7 +35,7 @@ CHOICES: list[dict[str, Any]] = [
 
 
 def stream(seed: int, count: int, labels: str = "abc") -> tuple[list[dict[str, float]], list[Any]]:
-    """Events and labels, those of the first class being rare."""
+    """Events and labels, of which the first class is rare."""
     rng = np.random.default_rng(seed)
     rows = [{f"x{i}": float(v) for i, v in enumerate(rng.standard_normal(4)) if v < 1} for _ in range(count)]
     scores = np.array([row.get("x0", 0.0) for row in rows]) + rng.standard_normal(count)
@@ -75,7 +75,7 @@ def test_shares_that_are_merged_have_the_base_once(
     one = merged(base, parts)
     tree = merged(base, [parts[order[0]], merged(base, [parts[i] for i in order[1:]])])
     assert_near(tree, one)
-    # What the labels of a part count for, and the base after all of them.
+    # The base faded by all labels, and what the labels of each part add.
     keep, numbers = 1 - 1 / window, [len(part) for part in (labels[10:25], labels[25:30], labels[30:])]
     faded = np.array(base._padded(4)) / base.unit
     expected = faded * keep ** sum(numbers) + sum(
@@ -107,7 +107,7 @@ def test_shares_follow_the_numbers_of_the_classes() -> None:
     shares = counted(LabelShares(np.inf), [(0, 1.0), (1, 2.0)])
     shares.relabel([2, 0, 1])
     assert shares.of_all(3) == [3 / 6, 1 / 6, 2 / 6]
-    # Counts that were rescaled have nothing of those before.
+    # Counts that were rescaled contain nothing of earlier ones.
     base, part = counted(LabelShares(1.5), [(0, 1.0)]), counted(LabelShares(1.5), [(1, 1.0)] * 230)
     assert part.unit < 1e100
     assert merged(base, [part, part]).of_all(2)[1] > 0.79
@@ -359,7 +359,7 @@ def test_a_resumed_model_goes_on_as_if_never_stopped(
     plan = ["learn", "--learner", "explicit", "--ignore", "t", "--id", "t", *options]
     whole = streamkarma(*plan, "--model", "whole", records=RARE).rows
     first = streamkarma(*plan, "--model", "parts", records=RARE[:217]).rows
-    # What the model was made with need not be said again.
+    # Options that the model was made with need not be repeated.
     rest = streamkarma("learn", "--model", "parts", records=RARE[217:]).rows
     assert first + rest == whole
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -445,7 +445,7 @@ def test_a_third_class_is_set_aside_where_a_threshold_is_for_two(
 
 def test_a_weight_for_no_class_is_reported(streamkarma: Program, tmp_path: Path) -> None:
     done = streamkarma("learn", "--class-weight", "yse=3,no=2", records=RARE[:50])
-    assert done.stderr.splitlines()[-1] == "warning: --class-weight: no label was yse"
+    assert done.stderr.splitlines()[-1] == "warning: --class-weight: these labels did not occur: yse"
     (tmp_path / "c.toml").write_text("[learn.class-weight]\nyes = 3\nno = 2.5\n")
     done = streamkarma("learn", "--config", "c.toml", "--model", "m", records=RARE[:50])
     assert "no label was" not in done.stderr

@@ -13,8 +13,8 @@ import pytest
 from tests.broker import Broker
 from tests.cluster import Cluster, events, lines, spread, until
 
-#: Kills the program at the so-and-so-manieth call of a method, before it or after; and has it
-#: commit at every opportunity.
+#: Kills the program before or after a given call of a method, and makes it commit at every
+#: opportunity.
 SCRIPT = """
 import os, signal
 from {module} import {cls}
@@ -43,7 +43,7 @@ def deadly(where: str, call: int, before: bool) -> str:
 
 
 def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None:
-    """Every prediction is there once, and the model is that of learning in their order."""
+    """Check that each prediction exists once, and that the model is that of learning in their order."""
     rows = cluster.rows(output)
     numbers, expected = [row["n"] for row in rows], list(range(1, len(given) + 1))
     if numbers != expected:
@@ -60,11 +60,11 @@ def check(cluster: Cluster, output: str, given: list[dict[str, object]]) -> None
 @pytest.mark.parametrize(
     ("where", "call", "before"),
     [
-        ("connectors.kafka.sink.TopicSink.write_predictions", 3, False),  # sent, and not committed
+        ("connectors.kafka.sink.TopicSink.write_predictions", 3, False),  # sent, but not committed
         ("connectors.kafka.sink.TopicSink.commit", 1, False),  # the first transaction, no model learned yet
         pytest.param("connectors.kafka.sink.TopicSink.commit", 5, True, marks=pytest.mark.slow),
         ("connectors.kafka.sink.TopicSink.commit", 9, False),  # several transactions past the model
-        ("runtime.session.Session.save", 3, True),  # committed, and not saved
+        ("runtime.session.Session.save", 3, True),  # committed, but not saved
         pytest.param("runtime.session.Session.save", 3, False, marks=pytest.mark.slow),
     ],
 )
@@ -80,7 +80,7 @@ def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, be
     check(cluster, output, given)
 
 
-#: What was answered is read again without every other record, as if these had been compacted away.
+#: Answered records are read again without every other one, as if those had been compacted away.
 COMPACTED = """
 from streamkarma.connectors.kafka import replay
 original = replay.read_ranges
@@ -110,7 +110,7 @@ def test_answered_records_that_were_compacted_away_are_counted_as_lost(cluster: 
     assert sum(lost.values()) == answered - summary["kafka"]["replayed"] > 0
     for place, count in lost.items():
         assert f"topic {source}, partition {place[-1]}: {count} records that were answered, and are" in said
-    # No number is given out twice.
+    # No number is assigned twice.
     assert [row["n"] for row in cluster.rows(output)] == list(range(1, 901))
     assert cluster.kept("m")["events"] == 900
 
@@ -136,7 +136,7 @@ def test_killed_while_rows_are_explained(cluster: Cluster) -> None:
     assert cluster.state("m") == cluster.state("reference.karma")
 
 
-#: Cannot write anything from the third block on, as if a disk were full, and commits nothing by itself.
+#: Fails to write the third block, as if the disk were full, and commits nothing by itself.
 FAILING = """
 from streamkarma.connectors.kafka import offsets
 from streamkarma.connectors.kafka.sink import TopicSink
@@ -164,7 +164,7 @@ def test_a_run_that_fails_commits_nothing_on_its_way_out(cluster: Cluster) -> No
     cluster.attach(*arguments, "--max-events", "150")
     with cluster.start(*arguments, script=FAILING) as process:
         assert process.communicate(timeout=60)[1].endswith("streamkarma: the disk is full\n")
-    # The first block is always a checkpoint, and the second one is what is undone.
+    # The first block always ends in a checkpoint; the second one is undone.
     assert cluster.kept("m")["events"] == 250
     cluster.attach(*arguments)
     check(cluster, output, given)
@@ -206,7 +206,7 @@ def test_killed_while_events_wait_for_labels(cluster: Cluster, explain: list[str
     given = events(600)
     source, labels, output = cluster.topic("in", 2), cluster.topic("labels"), cluster.topic("out")
     arguments = [source, "--label-topic", labels, "--output-topic", output, "--model", "m", "--id", "id"]
-    # Fewer places than events, so that who must go depends on the order of all that came before.
+    # Fewer places than events, so that what is dropped depends on the order of everything before.
     arguments += ["--pending", "400", "--until-end", "-X", "max_poll_records=40", *explain]
     unlabelled = [{name: value for name, value in event.items() if name != "y"} for event in given]
     told = [{"id": event["id"], "y": event["y"]} for event in given]
@@ -286,7 +286,7 @@ def test_a_transaction_that_took_too_long_is_done_again(cluster: Cluster) -> Non
     source, output = cluster.topic("in", 2), cluster.topic("out")
     cluster.put(source, spread(given, 2))
     arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id"]
-    # A machine that sleeps over it, as seen by the brokers.
+    # To the brokers, this looks like a machine that went to sleep.
     sleepy = """
 import time
 from streamkarma.connectors.kafka.sink import TopicSink
@@ -345,7 +345,7 @@ def test_a_transaction_that_lost_a_batch_is_not_committed(cluster: Cluster, own_
         own_broker.stop(hard=False)
         process.stdin.write("\n")
         process.stdin.flush()
-        # The batch has had its time, and its producer goes on.
+        # The batch has timed out, and its producer continues.
         assert process.stdout.readline() == "sent 2\n"
         own_broker.start()
         assert process.communicate("\n", timeout=60)[0] == "KafkaTimeoutError\n"

@@ -1,4 +1,4 @@
-"""Old names of public parameters and methods: they work and warn, and river sees the new ones only."""
+"""Old names of public parameters and methods: they work but warn, and river sees only the new ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and the model that stands for them, over crashes and restarts."""
+"""Rows and the model that covers them, across crashes and restarts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def content(*names: str) -> list[bytes]:
 
 
 def killed(events: int, **more: Any) -> None:
-    """Learn, but end like a killed process: so many events are learned, and the rows of more are there."""
+    """Learn this many lines, but end like a killed process: the files have rows beyond the model."""
     Path("part").write_bytes(b"\n".join([*LINES[:events], b""]))
     learn("part", **more)
     for name, rest in (("p", b'{"n":1}\n{"n":2}\n{"n'), ("d", b'{"line":99}\n')):
@@ -108,7 +108,7 @@ def test_files_that_were_moved_away_or_are_others(capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert learn(resume=True) == 0
     said = capsys.readouterr().err
-    assert "p starts anew: the rows that m covers are missing" in said
+    assert "p is written from the beginning: the rows that m covers are missing" in said
     assert "d is appended to, but the rows that m covers are missing" in said
     p, d = content("p", "d")
     assert whole[1].endswith(p)
@@ -116,7 +116,7 @@ def test_files_that_were_moved_away_or_are_others(capsys: pytest.CaptureFixture[
     assert d == b'{"other": 1}\n{"to\n'
     learn(resume=True)
     assert content("p", "d") == [p, d]
-    # The model stands for these from the first row on, and not only from the first checkpoint.
+    # The model covers these from the first row on, not only from the first checkpoint.
     assert load_with_run("m")[1]["outputs"]["predictions"]["bytes"] == len(p)
 
 
@@ -171,7 +171,7 @@ def test_another_input_or_another_model(capsys: pytest.CaptureFixture[str]) -> N
     save(KARMAClassifier(), "python")
     with pytest.raises(UsageError, match="python does not record how much of an input it has read"):
         learn(model="python", learner=None, resume=True)
-    # There is nothing to skip for a model that is not there yet.
+    # There is nothing to skip for a model that does not exist yet.
     assert learn(model="new", resume=True) == 0
 
 

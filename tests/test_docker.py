@@ -1,4 +1,4 @@
-"""What can be checked of docker/ without an engine."""
+"""Checks of docker/ that need no engine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.cluster import Cluster, events, lines, until
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
-#: The brokers and the folder for programs, as the containers know them.
+#: The brokers and the folder for programs, as seen by the containers.
 BROKERS, PROGRAMS = "kafka:9092", "/opt/streamkarma"
 
 
 def scripts() -> dict[str, str]:
-    """What is given to a shell, by service; Compose makes one dollar of two."""
+    """The shell script of each service; Compose turns two dollars into one."""
     found = {}
     for name, service in SERVICES.items():
         words = [*service.get("entrypoint", ()), *service.get("command", ())]
@@ -36,7 +36,7 @@ def scripts() -> dict[str, str]:
 
 
 def shell(script: str, folder: Path, brokers: str) -> subprocess.CompletedProcess[str]:
-    """Run a script of a container on this machine, with programs of its own in ``folder``."""
+    """Run a container's script on this machine, with the programs in ``folder`` for those of Kafka."""
     for there, here in {
         BROKERS: brokers,
         PROGRAMS: str(ROOT / "docker"),
@@ -59,7 +59,7 @@ def test_the_command_in_the_compose_file_is_one() -> None:
     assert {*said["topics"], said["output_topic"], said["dead_letter_topic"]} == set(
         re.findall(r"for topic in (.*);", scripts()["topics"])[0].split()
     )
-    # The check looks at the model that is written, and on the brokers it is learned from.
+    # The check uses the model that is written, and the brokers it is learned from.
     healthy = SERVICES["streamkarma"]["healthcheck"]["test"]
     assert healthy == ["CMD", "python", f"{PROGRAMS}/healthy.py", said["model"], "--brokers", BROKERS]
 
@@ -99,7 +99,7 @@ def test_every_listener_is_reached_where_it_says() -> None:
     assert advertised["PLAINTEXT"] == BROKERS == f"kafka:{listeners['PLAINTEXT']}"
     (port,) = kafka["ports"]
     address, outside, inside = port.split(":")
-    # A broker without passwords is nobody's but this machine's.
+    # A broker without passwords must be reachable only from this machine.
     assert address == "127.0.0.1"
     assert (advertised["HOST"], listeners["HOST"]) == (f"localhost:{outside}", inside)
 
@@ -174,7 +174,7 @@ def test_who_does_not_move_is_not_healthy(cluster: Cluster) -> None:
         source, "--output-topic", cluster.topic("out"), "--model", "m", "--learner", "explicit"
     ) as process:
         until(lambda: (cluster.folder / "m").exists() and cluster.kept("m")["events"] == 30, process)
-        # Nothing waits: it may be as old as it likes.
+        # Nothing is waiting: the model may be of any age.
         assert unwell(0) == ""
         process.send_signal(signal.SIGSTOP)
         cluster.put(source, events(5))

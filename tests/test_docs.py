@@ -208,7 +208,7 @@ def test_the_first_command_of_the_readme_gives_the_output_that_stands_there_twic
     [sample] = blocks(README, "json")
     expected_rows = [json.loads(row) for row in sample.splitlines()]
     for row, expected in zip(first.stdout.splitlines()[-len(expected_rows) :], expected_rows, strict=True):
-        # Other processors may round otherwise.
+        # Other processors may round differently.
         assert json.loads(row) == {
             name: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
             for name, value in expected.items()
@@ -235,7 +235,7 @@ def test_the_commands_of_the_page_on_explanations_give_what_stands_there(tmp_pat
 
 
 def shortened(output: str) -> list[list[str]]:
-    """The words and numbers of each line, these to two digits: other processors may round otherwise."""
+    """The words and numbers of each line, numbers to two digits: other processors may round differently."""
     row = re.sub(r'(?<="score":)(-?[\d.]+),.*?(?="c)', r"\1,", output.replace(",…,", ","))
     return [
         [

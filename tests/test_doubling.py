@@ -1,4 +1,4 @@
-"""γ and ρ by the theorem, for a length that is known and for one that is not."""
+"""γ and ρ by the theorem, for a known and for an unknown length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the learners do: mixed, calibrated, beside guests, and on streams that change."""
+"""Quality of the learners: mixed, calibrated, beside guests, and on streams that change."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_weights_of_a_regression_have_names_too() -> None:
 
 
 class Counting(base.Classifier):
-    """Knows the label, and of several what it is not: by whether it sees an odd number of attributes."""
+    """Predicts ``yes`` or ``no`` by whether the number of attributes it sees is odd."""
 
     def __init__(self, sure: float = 0.99, yes: Any = True, no: Any = False) -> None:
         self.sure = sure
@@ -77,7 +77,7 @@ class Counting(base.Classifier):
 
 
 class Babbling(base.Classifier):
-    """Says anything, NaN and what is no label included, and is sure of it."""
+    """Predicts anything, including NaN and labels that do not exist, with certainty."""
 
     def __init__(self) -> None:
         self.said = 0
@@ -93,7 +93,7 @@ class Babbling(base.Classifier):
 
 
 def odd(plan: StreamSpec, count: int) -> list[Event]:
-    """Labels that tell whether an odd number of attributes is there; missing ones are None or left out."""
+    """Labels for whether an odd number of attributes is observed; missing ones are None, NaN or left out."""
     stream = [({**x, "gone": None, "nan": float("nan")}, y) for x, y in labelled(plan, count)]
     return [(x, (len(x) - 2) % 2 == 1) for x, _ in stream]
 
@@ -103,7 +103,7 @@ def test_a_guest_that_knows_the_label_is_listened_to() -> None:
     result = in_one_run(mixture, odd(StreamSpec(seed=100), 800))
     assert list(mixture.weights)[-3:] == ["other 1", "other 2", "blend"]
     assert sum(mixture.weights.values()) == pytest.approx(1.0)
-    # The blend may be surer than the guest.
+    # The blend may be more confident than the guest.
     *others, guest, blend = mixture.weights.values()
     assert guest + blend > 0.9
     assert guest > 10 * max(others)
@@ -167,12 +167,12 @@ CHANGE, END, SEEDS = 2500, 4000, range(100, 102)
 every_kind = pytest.mark.parametrize("form", FORMS)
 
 
-#: What follows changes without being told.
+#: Learners that follow changes without forgetting.
 MOVING = ("constant", "neighbors", "forest", "boosting", "mixture")
 
 
 def drifting(form: str, task: str, **options: Any) -> Any:
-    # At its default rho sgd still takes its longest steps when these streams end: nothing to forget.
+    # With its default rho, sgd still takes its largest steps when these streams end: nothing to forget.
     return made(form, task, **({"rho": 0.01} if form == "sgd" else {}), **options)
 
 
@@ -196,15 +196,15 @@ def test_forgetting_follows_weights_that_change_sign(form: str, task: str) -> No
 
     streams = [flipped(seed) for seed in SEEDS]
     kept = losses_after(form, task, streams, None)
-    # Some keep moving whether they are told to forget or not, and lose a little by being told.
+    # Some adapt whether or not they forget, and lose a little by forgetting.
     assert losses_after(form, task, streams, 500.0) < (1.1 if form in MOVING else 0.9) * kept
 
 
 PATTERNS: dict[str, dict[str, Any]] = {"mnar": {"missing": "mnar"}, "blocks": {"blocks": 4}}
 
-#: What may be lost by forgetting where only what is observed changes. The weights of the complete data
-#: are as right as before: the explicit form, whose weights are those of the observed, gains; who completes
-#: events loses, for what goes together was learned better while values were missing at random.
+#: Loss that forgetting may add where only the pattern of missing values changes. The weights for complete
+#: data are as right as before: the explicit form, with weights for the observed values, gains; learners that
+#: complete events lose, since correlations were learned better while values were missing at random.
 LOST = {
     ("arow", "mnar"): -0.03,
     ("hashed", "mnar"): -0.02,

@@ -1,4 +1,4 @@
-"""The encoder against a few lines that say what it does, and its three readers against each other."""
+"""The encoder against a short reference, and its three readers against each other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ nested = st.recursive(
     lambda inner: st.dictionaries(names, inner, max_size=3) | st.lists(inner, max_size=3),
 )
 records = st.dictionaries(names, nested, max_size=6)
-#: The reference below knows none of these.
+#: Records with values that the reference below does not handle.
 dirty = st.dictionaries(names, nested | times | st.sampled_from(["N/A", "?", "1e3"]), max_size=6)
 streams = st.lists(st.tuples(records, st.booleans()), max_size=12)
 
@@ -44,7 +44,7 @@ def is_event(record: Any) -> bool:
 
 
 class Reference:
-    """Names and categories in the order of their text get indices when they are first learned."""
+    """Names and categories get indices when they are first learned, in the order of their text."""
 
     def __init__(self) -> None:
         self.attributes: list[str] = []
@@ -71,7 +71,7 @@ class Reference:
 @settings(max_examples=60)
 @given(streams)
 def test_names_are_places_and_values_their_own(stream: list[Any]) -> None:
-    # No stream is long enough to run out of places: the reference knows no bounds.
+    # No stream is long enough to run out of coordinates: the reference has no bounds.
     by, reference = encoder(10_000, 10_000, 1 << 20), Reference()
     for record, learned in stream:
         if not is_event(record):

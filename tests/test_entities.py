@@ -1,4 +1,4 @@
-"""What entities said before: against ten lines of Python that carry values before the engine does."""
+"""Values carried over from entities' earlier events, against a short reference in Python."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def carried(
     longest: float = math.inf,
     labels: Sequence[Any] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The reference: records as they look with what their device said before, and with its labels."""
+    """The reference: records with the earlier values of their device, and with its labels."""
     memory: dict[Any, dict[str, tuple[Any, float]]] = {}
     past: dict[Any, list[tuple[Any, float]]] = {}
     for n, record in enumerate(records, 1):
@@ -63,7 +63,7 @@ def carried(
 
 
 def labels_of(labels: Sequence[Any]) -> dict[str, Any]:
-    """The last of some labels, and the mean of the last sixteen or so of its kind, or the share of each."""
+    """The last label, and the mean of the last sixteen or so of its kind, or the share of each."""
     means: dict[str, float] = {}
     kind, count = None, 0
     for label in labels:
@@ -93,7 +93,7 @@ def same(one: Block, other: Block) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
 
 
-# The square of a number that is much smaller is 0, and so is the deviation.
+# The square of a much smaller number is 0, and so is the deviation.
 numbers = st.floats(-5, 5).map(lambda number: round(number, 6))
 values = st.one_of(st.none(), st.integers(-3, 3), numbers, st.sampled_from(["a", "b", "c"]))
 events = st.fixed_dictionaries(
@@ -215,7 +215,7 @@ def test_what_made_room_for_others_is_not_carried() -> None:
     encoded(by, [{"device": "d", "x": 1.0, "k": "old"}])
     encoded(by, [{"k": f"new {n}"} for n in range(20)])
     encoded(by, [{"device": "d", "z": 1.0}])
-    # Its place is that of a newer category by now.
+    # Its place now belongs to a newer category.
     assert "k" not in by.carried()
     places = {tuple(entry) for entry in by.entries() if entry is not None}
     assert all((name, None) in places or (name, value) in places for name, value in by.carried().items())
@@ -233,7 +233,7 @@ def test_names_that_are_too_long_are_no_entities_and_are_counted() -> None:
 
 
 def stream(count: int, seed: int = 0) -> tuple[Records, list[bool]]:
-    """Devices whose state moves slowly, and which say one number of three at a time."""
+    """Devices with a slowly moving state, which report one of three numbers at a time."""
     rng = np.random.default_rng(seed)
     state = rng.normal(size=(10, 3))
     records, labels = [], []
@@ -458,7 +458,7 @@ def test_what_counts_as_missing_is_filled_and_not_remembered(missing: float, car
         wrong.learn_one({"u": "a", "s": 2.0}, 1)
         absent.learn_one({"u": "a", "s": 2.0}, 1)
     assert wrong.vocabulary.carried() == absent.vocabulary.carried()
-    # One reading is one, however long nothing else comes; and it becomes no sentinel by being repeated.
+    # One reading counts once, however long no other comes, and becomes no sentinel by being repeated.
     names = wrong.vocabulary.attribute_names
     counts = {name: wrong.vocabulary.tallies()[index] for index, name in names.items()}
     assert counts["t"][3] + counts["t"][4] == 1

@@ -1,4 +1,4 @@
-"""Entities on the command line: the names, the options, files, threads, and a model that is followed on."""
+"""Entities on the command line: the names, the options, files, threads, and resumed models."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.test_entities import Records, carried, stream
 
 
 def labelled(count: int = 200, seed: int = 0) -> Records:
-    """Devices' events with their labels, and a time that goes on by ten seconds."""
+    """Events of devices with their labels, and times ten seconds apart."""
     records, labels = stream(count, seed)
     pairs = zip(records, labels, strict=True)
     return [{**record, "at": 10.0 * n, "why": label} for n, (record, label) in enumerate(pairs, 1)]
 
 
 def before(records: Records, carry: str = "fill") -> Records:
-    """The same carried by the reference."""
+    """The same, with values carried by the reference."""
     plain = [{name: value for name, value in each.items() if name != "why"} for each in records]
     labels = [record["why"] for record in records]
     pairs = zip(carried(plain, carry, "at", labels=labels), records, strict=True)
@@ -30,7 +30,7 @@ def before(records: Records, carry: str = "fill") -> Records:
 
 
 def told(streamkarma: Program, *arguments: str, events: Records) -> list[Any]:
-    """The predictions, without how many attributes were observed."""
+    """The predictions, without the number of observed attributes."""
     done = streamkarma("learn", "--target", "why", *arguments, records=events)
     assert done.code == 0, done.stderr
     return [{name: value for name, value in row.items() if name != "observed"} for row in done.rows]
@@ -78,7 +78,7 @@ def test_predict_follows_a_stream_from_what_the_model_remembers(streamkarma: Pro
     def score(*given: dict[str, Any]) -> float:
         return float(streamkarma("predict", "m", records=given).rows[-1]["score"])
 
-    # A value that was only predicted is there for the next event, and the model is as it was.
+    # A value of an event that was only predicted is carried to the next; the model is unchanged.
     alone = score(device)
     assert score({**device, "x": 9.0}, device) != alone
     assert score(device) == alone
@@ -116,7 +116,7 @@ def test_labels_that_are_identifiers_are_left_out_by_what_carries_them(streamkar
 
 
 def stays(count: int = 60, seed: int = 3) -> list[tuple[str, Records, bool]]:
-    """Patients, what is measured of each in one to six messages, and what became of them."""
+    """Patients, their measurements in one to six messages each, and their outcomes."""
     rng = np.random.default_rng(seed)
     found = []
     for n in range(count):
@@ -153,7 +153,7 @@ def test_a_label_counts_as_one_and_is_reported_as_one(
 ) -> None:
     given, late = stays(), (*LATE, *costs)
     streamkarma("learn", *late, "--model", "shared", "--summary", "s", records=with_labels(given))
-    # The same with the parts as weights, and with a label for each event, at once.
+    # The same with the fractions as weights, and with a label for each event, at once.
     by_hand = [
         record
         for stay, events, ill in given
@@ -204,12 +204,12 @@ def test_labels_that_turn_out_to_be_numbers_are_counted_as_such(
     streamkarma: Program, tmp_path: Path, label: int
 ) -> None:
     outcomes = [label] * 5 + [2.5, label, 4]
-    # The predictions of events that wait for a number are made anew, one after another: here for one only.
+    # The predictions of events that wait for a number are made again, one after another: here for only one.
     given = [
         (stay, events[: 1 if y == 2.5 else None], y)
         for (stay, events, _), y in zip(stays(len(outcomes)), outcomes, strict=True)
     ]
-    # One that waits since before anything was learned, and whose first prediction is another than the next.
+    # One that has waited since before anything was learned; its first prediction differs from the next.
     records = [*given[2][1][:1], *with_labels(given)]
     found = []
     for task in ("auto", "regression"):
@@ -267,7 +267,7 @@ def test_events_of_nobody_get_no_label_of_an_entity(
 ) -> None:
     records = [{"stay": nobody, "x": 1.0}, {"stay": "a", "x": 2.0}, {"stay": nobody, "y": True}]
     done = streamkarma("learn", *LATE, "--sentinel", "stay=-1", "--summary", "s", records=records)
-    # As with a record that has nothing but a label, this is an event with its label.
+    # Like a record that has nothing but a label, this is an event with its label.
     assert [row.get("target") for row in done.rows] == [None, None, True]
     summary = json.loads((tmp_path / "s").read_text())
     assert summary["pending"] == {"matched": 0, "unmatched": 0, "expired": 0, "waiting": 1}

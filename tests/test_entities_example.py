@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.fixture
 def entities(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The program as a module; it finds its neighbours as it does when it is run."""
+    """The program as a module, with its folder on the path as when it is run."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     return import_module("entities")
 
@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(name: str, *options: str | Path, records: list[dict[str, Any]] | None = None) -> list[str]:
-    """The lines that a program prints, which must succeed."""
+    """The lines printed by a program that must succeed."""
     lines = "".join(json.dumps(record) + "\n" for record in records or [])
     command = [sys.executable, EXAMPLES / name, *options]
     done = subprocess.run(command, input=lines, capture_output=True, text=True)
@@ -106,7 +106,7 @@ def test_an_event_is_learned_with_its_label_only(
 
 def test_an_entity_counts_by_its_last_prediction(entities: Any, data: Path) -> None:
     stream = entities.stays(data, None)
-    # The first events of the stays say the wrong thing, their last ones the right one.
+    # The predictions are wrong except for the last event of each stay.
     chances = {n: 0.1 if died else 0.9 for n, died in stream.labels.items()}
     for last in (2, 3, 5, 7):
         chances[last] = 1.0 - chances[last]

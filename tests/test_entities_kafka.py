@@ -1,4 +1,4 @@
-"""Entities on a real broker: memories go with the offsets, whatever is killed, and labels find entities."""
+"""Entities on a real broker: memories match the offsets, whatever is killed, and labels find entities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.test_entities_cli import stays
 
 
 def keyed(records: Records) -> list[Record]:
-    """Devices' events, the key their device, each device in the partition of its number's parity."""
+    """Events of devices, keyed by device, in the partition given by the parity of the device's number."""
     return [
         Record(json.dumps(record).encode(), int(record["device"][1:]) % 2, record["device"].encode())
         for record in records

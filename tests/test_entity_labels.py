@@ -1,4 +1,4 @@
-"""The labels that entities had, as attributes of their next events."""
+"""Earlier labels of entities as attributes of their next events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WAYS = {
 
 
 def shops(labels: list[Any], count: int = 120, seed: int = 0) -> list[Pair]:
-    """Events of five shops, each of which mostly has the label that it had before."""
+    """Events of five shops, each of which mostly keeps its label."""
     rng = np.random.default_rng(seed)
     state = {f"s{n}": labels[n % len(labels)] for n in range(5)}
     pairs = []
@@ -46,7 +46,7 @@ def shops(labels: list[Any], count: int = 120, seed: int = 0) -> list[Pair]:
 
 
 def carried(model: Any, event: dict[str, Any]) -> dict[str, Any]:
-    """What is carried into an event."""
+    """The labels carried into an event."""
     model.predict_one(event)
     found: dict[str, Any] = model.vocabulary.carried()
     return {name: value for name, value in found.items() if name.startswith("label.")}
@@ -96,7 +96,7 @@ def test_an_event_never_has_its_own_label() -> None:
     models = [KARMAMixtureClassifier(entity="shop") for _ in range(2)]
     for t, (x, y) in enumerate(pairs):
         for model in models:
-            # Another label from here on changes nothing of what is said before it.
+            # A different last label does not change the prediction before it.
             other = (not y) if t == len(pairs) - 1 and model is models[1] else y
             before = model.predict_proba_one(x)
             model.learn_one(x, other)
@@ -132,7 +132,7 @@ def test_an_event_may_have_attributes_of_these_names() -> None:
     for n in range(20):
         model.learn_one({"shop": "a", "label.last": float(n)}, n % 2 == 0)
     assert carried(model, {"shop": "a", "label.last": 3.0}) == {}
-    # It is carried like anything else that an entity says.
+    # It is carried like any other value of an entity.
     assert carried(model, {"shop": "a"}) == {"label.last": 3.0}
 
 
@@ -196,7 +196,7 @@ def test_predicting_changes_none_of_them(streamkarma: Program) -> None:
     streamkarma("learn", "--learner", "explicit", "--entity", "shop", "--model", "m", records=records)
     event = {"shop": "s1", "x": 0.0}
     alone = rows(streamkarma("predict", "m", records=[event]))
-    # What is scored has labels that are only compared with.
+    # The labels of scored events are only compared with.
     scored = [{**event, "y": True}, {**event, "y": False}, event]
     assert rows(streamkarma("predict", "m", records=scored)) == 3 * alone
 
@@ -257,7 +257,7 @@ def test_whatever_they_spell_strings_are_labels(labels: list[str]) -> None:
     )
     known = carried(odd, event)
     assert set(known) == {"label.last"} | {f"label.mean.{label}" for label in labels}
-    # An event that is read again with what was carried is the same.
+    # An event that is read again with its carried values is the same.
     again = read_whole(odd, [whole(odd, event)])
     for one, other in zip(again.arrays(), odd.read([event], [False]).arrays(), strict=True):
         assert np.array_equal(one, other, equal_nan=True)

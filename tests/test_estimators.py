@@ -189,7 +189,7 @@ def test_strings_and_booleans_and_new_attributes() -> None:
 
 
 def test_a_new_name_does_not_move_the_score_it_is_learned_with() -> None:
-    """The first number at a name standardises to 0, seen while predicting or learning."""
+    """The first number of an attribute standardises to 0, in prediction and in learning."""
     model = KARMAClassifier()
     for x, y in phishing(events=50):
         model.learn_one(x, y)

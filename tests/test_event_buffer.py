@@ -1,4 +1,4 @@
-"""What goes with a batch of events keeps step with it."""
+"""Data beside a batch of events stay aligned with it."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_past_the_bounds_values_are_ignored_or_others_make_room() -> None:
     assert items(by, {"a": 1, "b": 2, "c": 3}) == [(1, 1.0), (2, 2.0)]
     assert items(by, {"a": "x"}) == [(3, 1.0)]
     assert items(by, {"a": "y"}) == [(4, 1.0)]
-    # The numbers of a and b were not seen for longest; b has nothing left, so that d takes its place.
+    # The numbers of a and b were unseen for longest; b has no coordinate left, so d takes its place.
     assert items(by, {"a": "z", "d": 1}) == [(1, 1.0), (2, 1.0)]
     assert (by.ignored, by.evicted, by.coordinate_count, by.attribute_count) == (1, 2, 5, 3)
 
@@ -102,7 +102,7 @@ def test_a_hundred_thousand_names_are_bounded() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     by = encoder()
     block = encoded(by, [{"a": np.float32(1.5), "b": 1e300}, {"a": np.int64(2**62), "b": np.True_}])
-    # The values are cut to ±1e100, so that their squares stay finite.
+    # The values are clipped to ±1e100, so that their squares stay finite.
     assert block.values.tolist() == [1.0, 1.5, 1e100, 1.0, 2.0**62, 1.0]
 
 

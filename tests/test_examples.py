@@ -101,7 +101,7 @@ def test_high_values_are_observed_more_often_than_low_ones(withhold: Callable[..
     usual = mean(x["f1"] for x in whole)
     high = mean("f1" in event for event, x in zip(events, whole, strict=True) if x["f1"] > usual)
     low = mean("f1" in event for event, x in zip(events, whole, strict=True) if x["f1"] < usual)
-    # Odds of e and 1/e, against a running mean that comes near that of the whole.
+    # Odds of e and 1/e, against a running mean that approaches the overall one.
     assert high == pytest.approx(0.73, abs=0.06)
     assert low == pytest.approx(0.27, abs=0.06)
 
@@ -180,7 +180,7 @@ def test_streams_that_change() -> None:
     lines = example("moving.py", *options, "--forget", "1000").decode().splitlines()
     assert [line.split()[1] for line in lines[2:]] == ["means", "nothing"]
     means, nothing = (numbers(line)[1:] for line in lines[2:])
-    # Before the change nothing tells them apart.
+    # Before the change they do not differ.
     assert means[0] == nothing[0]
     assert all(0.0 <= share < 60.0 for share in means + nothing)
 
@@ -248,7 +248,7 @@ def test_baselines_side_by_side(tmp_path: Path) -> None:
 
 
 def test_the_papers_tables_with_tables_of_another(tmp_path: Path) -> None:
-    # The real ones are not part of this repository; what counts here is the status.
+    # The real ones are not part of this repository; what matters here is the exit status.
     for name in ("mammographic", "wisconsin"):
         rows = [f"{n},{'' if n % 4 else 1},{n % 2}" for n in range(60)]
         (tmp_path / f"{name}.csv").write_text("a,b,target\n" + "\n".join(rows) + "\n")
@@ -266,7 +266,7 @@ def test_labels_follow_their_events_as_late_as_asked_for() -> None:
     assert [made[t]["id"] for t in events] == list(range(300))
     labels = {record["id"]: t for t, record in enumerate(made) if "y" in record}
     assert list(labels) == list(range(200))
-    # Behind the hundredth event after its own.
+    # Right after the hundredth event that follows its own.
     assert all(labels[number] == events[number + 100] + 1 for number in labels)
 
 

@@ -1,4 +1,4 @@
-"""What attributes contribute: sums are scores, and contributions are what the mathematics says."""
+"""Contributions of attributes: they sum to the scores, and are what the mathematics requires."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_sums(model: Any, x: dict[str, Any]) -> None:
 
 
 def check_total(model: Any, x: dict[str, Any]) -> dict[str, Any]:
-    """Check that contributions and the constant are the score, and return them."""
+    """Check that contributions and the constant sum to the score, and return the contributions."""
     explained = model.explain_one(x, missing=False)
     score = model.predict_one(x) if hasattr(model, "predict_interval_one") else model.decision_one(x)
     classes = list(score) if isinstance(score, dict) else [None]
@@ -76,7 +76,7 @@ def check_total(model: Any, x: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_experts_that_rest_contribute_nothing(classes: int) -> None:
-    """Labels are linear in twelve attributes, among which neighbours are of no help."""
+    """Labels are linear in twelve attributes, in which nearest neighbours are of no help."""
     random = np.random.default_rng(5)
     values = random.normal(size=(1_300, 12))
     numbers = values.sum(axis=1)
@@ -117,7 +117,7 @@ def test_karma_contributes_what_its_explicit_form_does(gamma: int, classes: int)
 
 
 def test_a_pair_is_split_in_halves() -> None:
-    """Of the explicit form of order 2 the features are few enough to be counted by hand."""
+    """The explicit form of order 2 has few enough features to be counted by hand."""
     steps = {"gamma": 2, "rho": 1.0, "update": "sgd", "loss": "hinge"}
     model = ExplicitKARMAClassifier(scale=False, normalize=False, **steps)
     model.learn_one({"a": 2.0, "b": 3.0}, False)
@@ -130,7 +130,7 @@ def test_a_pair_is_split_in_halves() -> None:
 
 
 def test_a_subspace_is_linear_in_what_is_observed() -> None:
-    """An attribute whose value is doubled contributes twice as much, held against the others."""
+    """Doubling the value of an attribute doubles its contribution relative to the others."""
     for parameters in ({}, {"max_pairwise_coordinates": 1, "rank": 2}):
         model = SubspaceClassifier(scale=False, **parameters)
         for x, y in stream(200, 2):
@@ -167,7 +167,7 @@ def test_what_might_be_said_is_not_remembered_of_an_entity(carry: str) -> None:
             model.learn_one({"device": "pqr"[t % 3], **x}, y)
     event = {"device": "new", "a": 1.0}
     asked = one.explain_one(event).missing
-    assert set(asked) == {"b", "c", "d", "kind"}  # neither what they were before, nor when
+    assert set(asked) == {"b", "c", "d", "kind"}  # neither their last values nor their ages
     assert other.explain_one(event, missing=False).score == one.explain_one(event, missing=False).score
     later = {"device": "new", "c": 1.0}
     assert one.decision_one(later) == other.decision_one(later)
@@ -201,7 +201,7 @@ def of_known_distribution(learner: str, classes: int) -> Any:
 
 
 def scores_of(model: Any, x: dict[str, Any]) -> Any:
-    """What is explained, one number or one for each class."""
+    """The explained scores: one number, or one for each class."""
     if hasattr(model, "predict_interval_one"):
         return [model.predict_one(x)]
     score = model.decision_one(x)
@@ -211,10 +211,10 @@ def scores_of(model: Any, x: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("classes", [0, 2, 3])
 @pytest.mark.parametrize("learner", ["auto", "subspace", "explicit", "karma"])
 def test_what_a_missing_attribute_would_change_is_what_simulation_says(learner: str, classes: int) -> None:
-    """Scores of values drawn from the known distribution vary as much."""
+    """Scores for values drawn from the known distribution vary by as much."""
     model, random = of_known_distribution(learner, classes), np.random.default_rng(4)
     explained = model.explain_one({"a": 0.5})
-    knows_more = learner in ("auto", "subspace")  # what goes together with a
+    knows_more = learner in ("auto", "subspace")  # what is correlated with a
     numbers = {"b": (0.4, 0.36) if knows_more else (0.0, 1.0), "c": (0.0, 1.0)}
     said = {
         name: mean + np.sqrt(variance) * random.normal(size=1000)
@@ -231,7 +231,7 @@ def test_what_a_missing_attribute_would_change_is_what_simulation_says(learner: 
     assert largest == sorted(largest, reverse=True)
 
 
-#: Events with all that an attribute can be: numbers far out, categories that are rare, words, tags, times.
+#: Events with every kind of attribute: extreme numbers, rare categories, words, tags, times.
 EVENTS = st.lists(
     st.fixed_dictionaries(
         {},
@@ -326,7 +326,7 @@ def test_rows_have_the_strongest_contributions(tmp_path: Any, classes: int) -> N
     run = CliRunner().invoke(cli, ["explain", path, "-", "--quiet"], lines(classes))
     assert run.exit_code == 0, run.output
     alone = [json.loads(line) for line in run.stdout.splitlines()]
-    # Events that are not learned are explained many at once.
+    # Events that are not learned are explained in blocks.
     run = CliRunner().invoke(cli, ["predict", path, "-", "--explain", "2", "--quiet"], lines(classes))
     assert run.exit_code == 0, run.output
     strongest = [{name: row[name] for name in row if name not in ("constant", "missing")} for row in alone]
@@ -340,7 +340,7 @@ def test_rows_have_the_strongest_contributions(tmp_path: Any, classes: int) -> N
 
 
 def test_a_label_that_comes_later_repeats_the_contributions(tmp_path: Any) -> None:
-    """They are those of the prediction that was made when the event came, also in another run."""
+    """They are those of the prediction that was made when the event arrived, also in another run."""
     events = [{"id": t, **x} for t, (x, _) in enumerate(stream(40, 2))]
     told = [{"id": t, "y": bool(y)} for t, (_, y) in enumerate(stream(40, 2))]
     path = str(tmp_path / "m.karma")

@@ -27,7 +27,7 @@ LINEAR: dict[str, Any] = {"loss": SQUARED, "eta": 0.5, "rho": 1e-300}
 
 
 def block_of(events: list[Items]) -> Block:
-    """Encoded events, the constant put in front of each."""
+    """Encoded events, each preceded by the constant."""
     full = [[(0, 0, 1.0), *items] for items in events]
     starts = np.cumsum([0] + [len(items) for items in full])
     columns = list(zip(*[item for items in full for item in items], strict=True))
@@ -35,12 +35,12 @@ def block_of(events: list[Items]) -> Block:
 
 
 def numeric(rows: Array) -> list[Items]:
-    """Rows with NaN for what is missing; attribute 1 + j on coordinate 1 + j."""
+    """Rows with NaN for missing values; attribute 1 + j on coordinate 1 + j."""
     return [[(j + 1, j + 1, float(x)) for j, x in enumerate(row) if not np.isnan(x)] for row in rows]
 
 
 def mixed(seed: int, count: int, attributes: int) -> list[Items]:
-    """Half observed: even attributes categories on coordinates of their own, odd ones numbers."""
+    """Half-observed events: even attributes are categories on their own coordinates, odd ones numbers."""
     rng = np.random.default_rng(seed)
     return [
         [
@@ -82,7 +82,7 @@ def products_of_features(events: list[Items], model: Explicit | Products, hashed
     result, block = np.empty((len(events), len(events))), block_of(events)
     for row, items in zip(result, events, strict=True):
         model.restart(0)
-        if hashed:  # a coordinate without room, in an event that is predicted as it should be
+        if hashed:  # a coordinate without room, in an event that is predicted without error
             model.run(block_of([[(1 << 20, 1 << 20, 1.0)]]), np.zeros(1), np.ones(1))
         model.run(block_of([items]), np.ones(1), np.ones(1))  # w = phi
         row[:] = model.scores(block)[:, 0]
@@ -91,7 +91,7 @@ def products_of_features(events: list[Items], model: Explicit | Products, hashed
 
 
 def features(items: Items, gamma: int, normalize: bool) -> dict[tuple[frozenset[int], int], float]:
-    """By the definition: every sequence counted, those alike for good put together."""
+    """By the definition: every sequence is counted, those that are always equal together."""
     full = [(0, 0, 1.0), *items]
     counts: Counter[tuple[frozenset[int], int]] = Counter()
     for own, k, _ in full:
@@ -158,7 +158,7 @@ def test_sgd_is_the_support_vector_form_without_a_budget(
 
 def reference(events: list[Items], labels: Array, weights: Array, step: Step, classes: int, gamma: int,
               normalize: bool) -> tuple[Array, Array]:  # fmt: skip
-    """AROW and AdaGrad over a dictionary of features, forgetting at once."""
+    """AROW and AdaGrad over a dictionary of features, forgetting eagerly."""
     w: defaultdict[Any, Array] = defaultdict(lambda: np.zeros(classes))
     spread: defaultdict[Any, Array] = defaultdict(lambda: np.full(classes, float(step.update == AROW)))
     growth = 2.0 ** (1.0 / step.half_life) if step.half_life else 1.0
@@ -207,7 +207,7 @@ def test_updates_are_those_over_a_dictionary_of_features(
     classes = 3 if task == "three" else 1
     changes = {"loss": SQUARED} if task == "regression" else {}
     model = model_of(update, gamma, classes, normalize, half_life=half_life, r=r, **changes)
-    # More attributes as it goes on, so that the table grows.
+    # More attributes over time, so that the table grows.
     events = [*mixed(seed, 40, 2), *mixed(seed + 1, 60, 6)]
     labels, weights = labels_of(seed, 100, classes), np.random.default_rng(seed).random(100) + 0.1
     scores, losses = model.run(block_of(events), labels, weights)
@@ -219,13 +219,13 @@ def test_updates_are_those_over_a_dictionary_of_features(
 @pytest.mark.parametrize("update", UPDATES.values())
 def test_hashed_without_collisions_is_as_good_as_not_hashed(update: int) -> None:
     events, labels = mixed(1, 200, 5), labels_of(1, 200, 1)
-    # An attribute so far out that there is no room for all of its pairs.
+    # An attribute with an index so high that there is no room for all of its pairs.
     events[100].append((3000, 3000, 0.0))
     hashed, dense = model_of(update, table_bits=20), model_of(update, table_bits=24)
     scores, _ = hashed.run(block_of(events), labels, np.ones(200))
     expected, _ = dense.run(block_of(events), labels, np.ones(200))
     assert (hashed.summary()["hashed"], dense.summary()["hashed"]) == (1, 0)
-    assert len(hashed.arrays()["index"]) == len(dense.arrays()["index"])  # no two met
+    assert len(hashed.arrays()["index"]) == len(dense.arrays()["index"])  # no collisions
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -338,7 +338,7 @@ def test_broken_input_gives_finite_scores_and_losses(update: int, normalize: boo
     changes: dict[str, Any] = {"loss": SQUARED} if task == "regression" else {}
     model = model_of(update, 2, classes, normalize, half_life=50.0, steepness=2.0, rho=1e-3, **changes)
     rows = stream(8, 600, 6)
-    rows[:, 1] = rows[:, 0]  # the same once more
+    rows[:, 1] = rows[:, 0]  # a duplicate
     rows[:, 2] = 0.0  # a constant
     rows[100:200, 3] = rng.choice([1e100, -1e100, 1e-300], 100)
     rows[300:400, 4:] = np.nan  # vanish

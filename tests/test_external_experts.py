@@ -1,4 +1,4 @@
-"""River models in the mixture: asked once, saved without pickle, and refused where that cannot be."""
+"""River models in the mixture: called once, saved without pickle, and refused if that is impossible."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ NAMES = [*(f"classifier {name}" for name in CLASSIFIERS), *(f"regressor {name}" 
 
 
 def stream(events: int, regression: bool, seed: int = 100) -> list[Event]:
-    """Numbers and a category; the label is bent, and changes half-way."""
+    """Numbers and a category; the label is nonlinear, and changes half-way."""
     draw = random.Random(seed)
     made = []
     for t in range(events):
@@ -152,7 +152,7 @@ def test_a_mixture_is_saved_with_its_extra_experts(tmp_path: Path, regression: b
 
 
 class Mine(base.Classifier):
-    """No class of river."""
+    """Not a class of river."""
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Nothing to learn."""
@@ -262,7 +262,7 @@ def test_a_file_has_experts_that_predict_what_the_mixture_does(tmp_path: Path) -
 
 
 def test_any_change_is_refused_or_harmless() -> None:
-    """Parts of a state exchanged at random make a model or a ValueError, never anything else."""
+    """Parts of a state exchanged at random make a model or one of these errors, never anything else."""
     header, arrays = as_file([learned(CLASSIFIERS["adaptive tree"].clone(), stream(120, False))])
     draw = random.Random(100)
     for _ in range(300):
@@ -274,7 +274,7 @@ def test_any_change_is_refused_or_harmless() -> None:
             river_state.read(broken, arrays)
 
 
-# Asked once, and listened to.
+# Called once, and given weight.
 
 
 class Counted(linear_model.LogisticRegression):
@@ -315,7 +315,7 @@ def test_an_event_is_asked_about_once(regression: bool) -> None:
     assert counted.times == 3 * len(events)
     probe = {"x0": 0.5, "x1": 1.0}
     assert asked(one, probe) == asked(many, probe) == asked(whole, probe)
-    # Types tell models of river what is a number.
+    # River's models recognise numbers by their type.
     asked(one, {"x0": 0.5, "x1": True})
     assert counted.times == 3 * len(events) + 4
 
@@ -326,7 +326,7 @@ def jagged(x: dict[Any, Any]) -> float:
 
 
 class Knowing(base.Regressor):
-    """Predicts the target, or at times what is no number."""
+    """Predicts the target, or, if not sound, values such as NaN and infinity."""
 
     def __init__(self, sound: bool = True) -> None:
         self.sound = sound
@@ -370,7 +370,7 @@ def test_no_extra_experts_are_saved_as_well(tmp_path: Path, kind: Any) -> None:
 
 
 class Mute(base.Classifier):
-    """Never has an answer."""
+    """Never predicts anything."""
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Nothing to learn."""
@@ -381,7 +381,7 @@ class Mute(base.Classifier):
 
 @pytest.mark.parametrize("regression", [False, True])
 def test_an_expert_may_have_no_answer_yet(regression: bool) -> None:
-    # The forest says None until it has learned.
+    # The forest returns None until it has learned.
     late = NUMBERS | forest.AMFRegressor(n_estimators=2, seed=1)
     mixture: Any = (
         KARMAMixtureRegressor(extra_experts=[late])
@@ -408,7 +408,7 @@ def test_weights_reach_the_models_that_take_them(in_one_run: bool, class_weight:
     for x, y, w in events:
         factor = 3.0 if class_weight and y else 1.0
         for each in alone if w > 0 else []:
-            # River's pipelines and trees take it, and what only hands it on might not.
+            # River's pipelines and trees accept a weight; wrappers that only pass it on might not.
             each.learn_one(x, y, **({"w": w * factor} if alone.index(each) < 2 else {}))
     if in_one_run:
         xs, ys, ws = map(list, zip(*events, strict=True))

@@ -1,4 +1,4 @@
-"""The factorisation machine: alone as a learner, and as an expert of the mixture on events of categories."""
+"""The factorisation machine: alone as a learner, and as an expert of the mixture on categorical events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USERS, ITEMS = 60, 40
 
 
 def pairs(seed: int, events: int) -> tuple[Array, Array, Array]:
-    """Users, items, and whether their tastes, of three dimensions, agree."""
+    """Users, items, and how well their tastes, of three dimensions, agree."""
     tastes = np.random.default_rng(7).standard_normal((USERS + ITEMS, 3))
     rng = np.random.default_rng(seed)
     users, items = rng.integers(USERS, size=events), rng.integers(ITEMS, size=events)

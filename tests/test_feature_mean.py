@@ -31,7 +31,7 @@ def classes(n: int, d: int, seed: int, missing: float = 0.5) -> tuple[Array, NDA
 
 
 def definition(Z: Array, y: NDArray[Any], width: float) -> float:
-    """What [D, Definition 1] minimises, word for word."""
+    """The objective of [D, Definition 1], word for word."""
     total = 0.0
     for v in np.unique(y):
         rows = Z[y == v]
@@ -41,7 +41,7 @@ def definition(Z: Array, y: NDArray[Any], width: float) -> float:
 
 
 def filled_by(X: Array, y: NDArray[Any]) -> Array:
-    """``X`` with the means of each class of ``y``."""
+    """``X`` filled with the means of each class of ``y``."""
     Z = X.copy()
     for v in np.unique(y):
         Z[y == v] = np.where(np.isnan(X[y == v]), np.nanmean(X[y == v], axis=0), X[y == v])
@@ -94,7 +94,7 @@ class TestMeanFeatImputer:
                 Z[missing] = values
                 return objective(Z)[1][missing]
 
-            # Another quasi-Newton method than the imputer's.
+            # A different quasi-Newton method from the imputer's.
             ends.append(minimize(of_values, start[missing], jac=slope, method="BFGS").fun)
         assert ends == pytest.approx([found.objective] * 2, abs=1e-4)
 
@@ -144,7 +144,7 @@ class TestMeanFeatImputer:
         imputer = MeanFeatImputer().fit(X, y)
         together = imputer.transform(X)
         assert together == pytest.approx(np.vstack([imputer.transform(row[None]) for row in X]), abs=1e-6)
-        # Nor on its label, which those that were learned from do.
+        # Nor on its label, unlike the rows that were learned from.
         assert np.abs(together - imputer.completed_).max() > 0.1
 
     def test_numbers_and_no_labels_are_one_class(self) -> None:

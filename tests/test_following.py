@@ -1,4 +1,4 @@
-"""A model file that is replaced again and again, and is scored with meanwhile."""
+"""A model file that is replaced again and again while it is used for scoring."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ while True:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """A process that replaces the model all the time."""
+    """A process that replaces the model continuously."""
     with subprocess.Popen([sys.executable, "-c", WRITER, str(path)]) as process:
         try:
             yield
@@ -104,7 +104,7 @@ def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
     ("records", "options", "why"),
     [
         ([{"a": 1.0, "y": 2.5}, {"a": 2.0, "y": 7.0}], [], "is now for the task regression, not binary"),
-        ([{"a": 1.0}], [], "was started anew, and its task is not known yet"),
+        ([{"a": 1.0}], [], "was started from scratch, and its task is not known yet"),
         ([{"a": 1.0, "z": 0}, {"a": 2.0, "z": 1}], ["--target", "z"], "now has other names of the target"),
     ],
 )
@@ -131,7 +131,7 @@ def test_scoring_may_begin_before_the_task_is_known(streamkarma: Program, tmp_pa
     session.new_loop(Output(lambda each, at: rows.extend(each.lines())))
     session.feed(Block(records_of(lines([{"a": 1.0, "y": 3.5}])), lambda count: None), 0, 1)
     assert said[0].startswith("task: regression, since a label is 3.5")
-    # A model that has found out since counts for more than what the scored events say.
+    # A model that has since determined its task overrides what the scored events suggest.
     streamkarma("learn", "--model", "m", "--fresh", records=events(50))
     assert session.reload(), said
     session.feed(Block(records_of(lines([{"a": 1.0, "y": 1}])), lambda count: None), 0, 1)
@@ -167,7 +167,7 @@ def test_what_is_counted_goes_on_and_attributes_that_are_others_are_watched_afre
     session = session_of(path, said, drift=True)
     session.new_loop(Output())
     session.feed(Block(records_of(lines(given[:300])), lambda count: None), 0, 300)
-    # What the other process ignores is not this one's to count.
+    # What the other process ignores is not counted by this one.
     streamkarma("learn", "--model", "m", records=[{**event, "z" * 2000: 1} for event in given[50:]])
     assert session.reload()
     assert session.loop.counters.events == 300

@@ -1,4 +1,4 @@
-"""Frames of several libraries, and events with something nested, through the estimators."""
+"""Frames of several libraries, and nested events, through the estimators."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_frame_is_its_rows_and_answers_in_kind(library: str, labels: str) -> N
     if kind is ExplicitKARMAClassifier:
         chances = many.predict_proba_many(frame)
         assert isinstance(chances, type(frame))
-        # Only pandas has names that are no text.
+        # Only pandas has names that are not strings.
         names = [name if library == "pandas" else str(name) for name in one.classes]
         assert list(chances.columns) == names
         expected = [list(one.predict_proba_one(x).values()) for x in ROWS]
@@ -78,7 +78,7 @@ def test_nested_events_are_flattened_as_on_the_command_line(kind: Any) -> None:
         value = t % 3 - 1.0
         nested.learn_one({"gps": {"lat": value, "fix": [True, None]}, 5: 2.0}, t % 2)
         flat.learn_one({"gps.lat": value, "gps.fix.0": True, 5: 2.0}, t % 2)
-    # Names that are no text stay what they are.
+    # Names that are not strings stay as they are.
     assert set(nested.vocabulary.attributes) == {"gps.lat", "gps.fix.0", 5}
     assert nested.predict_one({"gps": {"lat": 1.0}}) == flat.predict_one({"gps.lat": 1.0})
     if kind is not KARMARegressor:
@@ -193,7 +193,7 @@ def test_as_many_labels_and_weights_as_rows(model: Any) -> None:
     for labels, weights in ((0, 3), (1, 3), (4, 3), (3, 0), (3, 1), (3, 4)):
         with pytest.raises(UsageError, match=f"3 rows, and {labels} labels and {weights} weights"):
             plain.learn_many(frame, np.arange(labels) % 2.0, w=np.ones(weights))
-    # Nothing of it was learned; and a list is as good as a column.
+    # Nothing was learned from these calls; and a list works as well as a column.
     other = model()
     for each, labels in ((plain, [0.0, 1.0, 1.0]), (other, pd.Series([0.0, 1.0, 1.0]))):
         each.learn_many(frame, labels, w=(1.0, 2.0, 1.0) if each is plain else pd.Series([1.0, 2.0, 1.0]))

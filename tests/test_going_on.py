@@ -1,4 +1,4 @@
-"""A loop that goes on with another model: counts and metrics go on, whatever the order of its classes."""
+"""A loop that continues with another model: so do counts and metrics, whatever the order of its classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def records(labels: str) -> Records:
 
 
 def task_model(labels: str) -> TaskModel:
-    """A model that has met these classes in this order."""
+    """A model that has seen these classes in this order."""
     made = TaskModel("multiclass", {}, None, print, "explicit")
     Loop(made, Fields(), True, Output(), True, 1).feed(records(labels))
     return made

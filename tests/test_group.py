@@ -14,7 +14,7 @@ from tests.cluster import Cluster, Record, Running, events, lines, spread, until
 
 
 def keyed(records: list[dict[str, Any]], partitions: int, first: int = 0) -> list[Record]:
-    """Records in turn over the partitions."""
+    """Distribute records over the partitions in turn."""
     return [Record(json.dumps(record).encode(), (first + i) % partitions) for i, record in enumerate(records)]
 
 
@@ -46,7 +46,7 @@ def test_partitions_change_hands_and_each_event_is_learned_once(
     with start("first") as first:
         until(lambda: learned("first") >= 750, first)
         with start("second") as second:
-            # It writes its model as soon as partitions have come to it, in mid-stream.
+            # It writes its model as soon as partitions are assigned to it, in mid-stream.
             for begin in range(800, 1200, 40):
                 cluster.put(source, keyed(given[begin : begin + 40], 4, begin))
             until(lambda: (cluster.folder / "second").exists(), second)
@@ -54,7 +54,7 @@ def test_partitions_change_hands_and_each_event_is_learned_once(
             until(lambda: learned("second") >= 1, second)
             first.send_signal(signal.SIGTERM)
             assert first.wait(10) == 143, first.communicate()[1]
-            # It has left for good: nobody waits until its session is over.
+            # It has left the group: nothing waits for its session to expire.
             cluster.put(source, keyed(given[1600:], 4))
             until(lambda: learned("second") + learned("first") >= 2250, second, 20)
             second.send_signal(signal.SIGTERM)
@@ -116,7 +116,7 @@ def test_a_name_of_ones_own_is_kept_a_place(cluster: Cluster) -> None:
 
 
 def test_a_busy_model_does_not_starve_the_heartbeat(cluster: Cluster) -> None:
-    # Without a limit each event costs more than the last one: the session would be over
+    # Without a budget each event costs more than the previous one: the session would expire
     # several times if heartbeats waited for the learner.
     source, given = cluster.topic("in"), events(6000)
     cluster.put(source, spread(given, 1))
@@ -140,7 +140,7 @@ def test_partitions_that_are_added_under_a_running_process(cluster: Cluster, sta
     learner = ["--learner", "explicit", "--task", "binary"]
     arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *learner, "--from", start]
     if start == "latest":
-        # What is there before the process does not count, unlike what a new partition has.
+        # Records from before the process are skipped, unlike those of a new partition.
         cluster.put(source, spread(events(5), 1))
     with cluster.start(*arguments, "-X", "metadata_max_age_ms=200") as process:
         until(lambda: (cluster.folder / "m").exists(), process)

@@ -1,4 +1,4 @@
-"""What is no model file is refused at once, whatever it is and however large."""
+"""Files that are not models are refused at once, whatever they are and however large."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_a_file_of_three_gigabytes_is_not_read(tmp_path: Path, begin: bytes, rea
     assert most < 1 << 20
 
 
-#: How a header begins that is read on.
+#: Beginning of a header with an accepted format.
 HEADER = b'{"format": %d, ' % checkpoint.FORMAT
 
 
 def sealed(path: Path, text: bytes, content: bytes = b"") -> Path:
-    """A file with this header and these arrays, and a checksum that is right."""
+    """A file with this header and these arrays, and a correct checksum."""
     whole = checkpoint.MAGIC + len(text).to_bytes(8, "little") + text + content
     path.write_bytes(whole + hashlib.sha256(whole).digest())
     return path
@@ -131,11 +131,11 @@ def test_arrays_of_more_classes_than_there_are_make_no_room(tmp_path: Path) -> N
     header, arrays = checkpoint.read(tmp_path / "model")
     arrays = {**arrays, "values": np.zeros((0, 10**9)), "passed": np.zeros((0, 10**9))}
     checkpoint.write(tmp_path / "model", header, arrays)
-    with pytest.raises(ModelFileError, match="of more classes than there are"):
+    with pytest.raises(ModelFileError, match="has more classes than the model"):
         load(tmp_path / "model")
 
 
-#: What each learner leaves to itself, since it counts or sums values as they came.
+#: Arrays that these bounds do not cover, since they count or sum raw values.
 _OF_VALUES = ("moments", "levels")
 
 
@@ -149,7 +149,7 @@ def test_counts_and_numbers_beyond_any_are_refused_wherever_they_stand(tmp_path:
     for number, (array_name, array) in enumerate(arrays.items()):
         own = array_name.rpartition(".")[2]
         if array.size and array.dtype in (np.int64, np.float64) and own not in _OF_VALUES:
-            # One for each array: there are hundreds of them.
+            # One value for each array: there are hundreds of them.
             beyond = (1e251, -1e251) if array.dtype == np.float64 else (2**53 + 1, 2**63 - 1, -(2**63))
             forged = array.copy()
             forged.flat[-1] = beyond[number % len(beyond)]

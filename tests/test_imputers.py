@@ -1,4 +1,4 @@
-"""What all imputers owe to scikit-learn and to data frames; interpolation; means of classes."""
+"""What scikit-learn and data frames require of all imputers; interpolation; class means."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class TestClassMean:
     def test_learned_rows_have_the_mean_of_their_class_and_others_that_of_the_column(self) -> None:
         model = ClassMeanImputer()
         learned = model.fit_transform(self.X, self.y)
-        # Class a has no value in the second column, and nobody has one in the third.
+        # Class a has no value in the second column, and no class has one in the third.
         assert learned.tolist() == [[1.0, 7.0, 0.0], [3.0, 7.0, 0.0], [2.0, 7.0, 0.0],
                                     [9.0, 6.0, 0.0], [9.0, 8.0, 0.0]]  # fmt: skip
         middle = 13.0 / 3.0

@@ -1,4 +1,4 @@
-"""Inputs, packed or not, whole or not."""
+"""Inputs, compressed or not, intact or not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pack = Callable[[bytes], bytes]
 
 
 def zst(content: bytes) -> bytes:
-    """In frames of their own, one of which says nothing of its size, and one that is to be skipped."""
+    """Two frames, the second without its content size, and a skippable frame between them."""
     half = len(content) // 2
     packer = zstandard.ZstdCompressor(write_checksum=True)
     stream = packer.compressobj()
@@ -38,7 +38,7 @@ ROWS = b"".join(b'{"a": %d, "y": %d}\n' % (i, random.Random(i).random() < 0.5) f
 
 
 def read(path: Path, size: int = 1 << 20) -> tuple[bytes, str]:
-    """What can be read of a file, and what is said then."""
+    """What can be read of a file, and the error message, if any."""
     parts = []
     try:
         with Input(str(path)) as file:
@@ -66,9 +66,9 @@ def test_wherever_it_is_cut_that_is_said(tmp_path: Path, ending: str, pack: Pack
         path.write_bytes(packed[:end])
         there, said = read(path)
         assert ROWS.startswith(there)
-        assert len(there) < len(ROWS) or end >= len(packed) - 8  # a checksum may be what is missing
+        assert len(there) < len(ROWS) or end >= len(packed) - 8  # only a checksum may be missing
         assert len(there) > 100_000 or end < 2 * half + 20_000
-        # Between two frames nothing shows that there was another.
+        # A cut between two frames cannot be detected.
         whole = {len(ROWS) // 2} if end else set()
         assert f"{path} is damaged: " in said or len(there) in whole, end
 

@@ -1,4 +1,4 @@
-"""Iterated SVD: what it minimises, what it comes to, and how it differs from centred components."""
+"""Iterated SVD: what it minimises, what it finds, and how it differs from centred components."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def low_rank(n: int, d: int, rank: int, share: float, seed: int) -> tuple[Array, Array]:
-    """A table of that rank, its columns of very different sizes, and the same with gaps."""
+    """A table of that rank, with columns on very different scales, and the same with gaps."""
     rng = np.random.default_rng(seed)
     whole = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) * rng.uniform(1.0, 5.0, d)
     return whole, np.where(rng.random((n, d)) < share, whole, np.nan)
@@ -35,7 +35,7 @@ def reference(X: Array, rank: int, steps: int, centre: bool) -> tuple[Array, lis
 
 
 def gappy(n: int, d: int, seed: int) -> Array:
-    """Correlated rows far from 0 with a third missing, no column without a value."""
+    """Correlated rows far from 0, a third of the values missing, no column without a value."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) + 5.0
     holes = rng.random((n, d)) < 1 / 3

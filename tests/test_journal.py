@@ -1,4 +1,4 @@
-"""The order of learning since the last checkpoint, and what is made of it after a crash."""
+"""The order of learning since the last checkpoint, and how it is used after a crash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ steps = st.lists(st.tuples(partitions, st.integers(1, 10**6)), max_size=400)
 def written(
     steps: list[tuple[TopicPartition, int]], start: int
 ) -> tuple[Journal, list[tuple[TopicPartition, int]]]:
-    """A journal as full as may be, and the steps it holds."""
+    """A journal filled as far as possible, and the steps it holds."""
     journal, held = Journal(), []
     ends: dict[TopicPartition, int] = {}
     for partition, span in steps:
@@ -37,7 +37,7 @@ def written(
 def test_what_is_written_is_read(steps: list[tuple[TopicPartition, int]], start: int) -> None:
     journal, held = written(steps, start)
     text = journal.text()
-    # Never more than a broker takes, however it was filled.
+    # Never more than a broker accepts, however it was filled.
     assert len(text) <= ENOUGH + 100 < 4096
     order = [(s.partition, offset) for s in offset_ranges(text) for offset in (s.begin, s.end)]
     position: dict[TopicPartition, int] = {}
@@ -66,20 +66,20 @@ def test_what_is_owed() -> None:
     for partition, begin, end in ((a, 5, 8), (b, 2, 4), (a, 8, 9)):
         journal.add(partition, begin, end)
     runs = [OffsetRange(a, 5, 8), OffsetRange(b, 2, 4), OffsetRange(a, 8, 9)]
-    # The model is where the journal begins.
+    # The model is at the beginning of the journal.
     assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 4}) == (runs, True)
-    # It is where it ends: saved in time.
+    # It is at its end: saved in time.
     assert owed({a: 9, b: 4}, journal.text(), {a: 9, b: 4}) == ([], True)
-    # It is older than both: no order but that of the partitions.
+    # It is older than both: only the order within partitions is known.
     assert owed({a: 3, b: 2}, journal.text(), {a: 9, b: 4}) == (
         [OffsetRange(a, 3, 9), OffsetRange(b, 2, 4)],
         False,
     )
-    # The journal goes on from there, but not in every partition: an older copy again.
+    # The journal continues from there, but does not cover everything: an older copy again.
     assert owed({a: 5, b: 2}, journal.text(), {a: 9, b: 7}) == ([OffsetRange(b, 4, 7), *runs], False)
-    # It is new: nothing of it was answered.
+    # It is new: nothing in it was answered.
     assert owed({}, journal.text(), {a: 9, b: 4}) == ([], True)
-    # What another process has committed is not for this one to learn.
+    # What another process has committed is not learned by this one.
     assert owed({a: 3, b: 2}, "", {}) == ([], True)
 
 

@@ -13,7 +13,7 @@ from streamkarma.errors import RunError
 
 
 def chunked(content: bytes, cuts: list[int]) -> list[tuple[int, bytes, bool]]:
-    """Number, text and whether it was cut of every line, read in given pieces."""
+    """Number, text and whether it was cut, for every line read in given pieces."""
     ends = sorted({0, len(content), *(cut % (len(content) + 1) for cut in cuts)})
     pieces = iter([content[a:b] for a, b in pairwise(ends)])
     result = []

@@ -1,4 +1,4 @@
-"""What an attribute can be beside a number or a category: an identifier, a point in time."""
+"""Kinds of attributes besides numbers and categories: identifiers, points in time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_past_the_first_ones_a_category_gets_a_place_when_it_comes_again() -> No
         before = items(by, {"k": "late"}, learned=False)
         (coordinate, value) = items(by, {"k": "late"})[0]
         assert by.describe(coordinate) == ("k", place or RARE)
-        # What is predicted looks as it does when it is learned, but for places that are new.
+        # An event is predicted as it is learned, except for new places.
         assert value == before[0][1] == 1.0
     assert categories(by, "k") == {f"first {n}" for n in range(FEW)} | {RARE, "late"}
 
@@ -56,7 +56,7 @@ def test_an_identifier_that_all_events_have_is_left_out_and_another_counts_as_pr
         by = ample(rates=1)
         encoded(by, [{"id": f"u{n:x}"} if n % 10 >= gaps else {} for n in range(1000)])
         assert len(items(by, {"id": "new"})) == there
-        # What comes back is known all the same.
+        # A value that recurs is known all the same.
         assert len(items(by, {"id": f"u{9:x}"})) >= 1
         assert by.tallies()[1, 0] == sum(n % 10 >= gaps for n in range(1000)) + 2
 
@@ -93,7 +93,7 @@ def test_a_model_resumes_with_what_came_once(tmp_path: Any) -> None:
 
 
 def told_by(by: Encoder, record: dict[str, Any]) -> dict[tuple[str, str | None], float]:
-    """What a record observes: values, by name and category."""
+    """The observed values of a record, by name and category."""
     return {by.describe(coordinate): value for coordinate, value in items(by, record)}
 
 
@@ -119,7 +119,7 @@ def test_a_time_is_one_attribute_whatever_it_tells() -> None:
     assert by.attributes == ["t"]
     assert len(categories(by, "t") - {None}) == 24 + 7 + 12 + 4
     assert by.kinds() == ["time"]
-    # One of them among other texts does not make it one.
+    # A single time among other texts does not make the attribute a time.
     encoded(by, [{"k": "2026-11-22"}, *({"k": f"k{n % 40}"} for n in range(80))])
     assert by.attributes == ["t", "k", "k.rate"]
     assert dict(zip(by.attributes, by.kinds(), strict=True))["k"] == "mixed"
@@ -133,7 +133,7 @@ def test_the_time_since_the_event_before_heeds_zones() -> None:
         told_by(by, {"t": t.isoformat() + zone})["t", None] for t, zone in zip(times, zones, strict=True)
     ]
     assert since == pytest.approx([0.0, math.log1p(60), 0.0])
-    # Only what is learned counts as the event before.
+    # Only a learned event counts as the previous one.
     late = {"t": (begin + timedelta(hours=9)).isoformat()}
     assert items(by, late, learned=False) == items(by, late, learned=False)
 
@@ -223,7 +223,7 @@ def test_exceptions_of_a_number_that_is_nearly_always_the_same_are_categories() 
     assert [by.describe(k) for k, _ in items(by, {"gain": 7298})] == [("gain", None), ("gain", "7298")]
     assert [by.describe(k) for k, _ in items(by, {"gain": 0})] == [("gain", None)]
     assert by.kinds() == ["number"]
-    # New exceptions are none until they come again.
+    # A new exception is not a category until it recurs.
     assert len(items(by, {"gain": 5})) == 1
     assert len(items(by, {"gain": 5})) == 2
 

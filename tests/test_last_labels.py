@@ -22,7 +22,7 @@ EVENTS = 600
 
 
 def labels_of(kind: str, stays: float = 0.95, seed: int = 3) -> Array:
-    """Labels that mostly stay what they were; numbers are ±1, so that their mean square is 1."""
+    """Labels that mostly repeat; numbers are ±1, so that their mean square is 1."""
     rng, labels = np.random.default_rng(seed), [0]
     classes = 4 if kind == "several" else 2
     while len(labels) < EVENTS:
@@ -63,7 +63,7 @@ def test_errors_that_go_together_are_heeded_and_others_cost_little(kind: str) ->
 
 
 def events(count: int = 300) -> Iterator[tuple[dict[str, float], int]]:
-    """A label that stays what it was for some ten events, and numbers that say nothing of it."""
+    """A label that persists for some ten events, and numbers unrelated to it."""
     rng, label = np.random.default_rng(5), 0
     for n in range(count):
         label = int(rng.integers(2)) if rng.random() < 0.2 else label
@@ -82,12 +82,12 @@ def test_only_the_event_after_a_label_is_adjusted() -> None:
     silent.forget_last()
     first = model.predict_proba_one(one)
     assert first != silent.predict_proba_one(one)
-    # Another event, while the label of the first is not known; and the first once more.
+    # Another event before the label of the first is known; then the first again.
     assert model.predict_proba_one(other) == silent.predict_proba_one(other)
     assert model.predict_proba_one(one) == first
     assert model.explain_one(one).score == pytest.approx(model.decision_one(one))
     assert model.explain_one(other).score == pytest.approx(silent.decision_one(other))
-    # What is learned as it was predicted has the same score, and the next event is adjusted again.
+    # An event learned as it was predicted has the same score, and the next event is adjusted again.
     model.learn_one(one, 1)
     silent.learn_one(one, 1)
     assert model.predict_proba_one(other) != first

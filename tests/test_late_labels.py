@@ -1,4 +1,4 @@
-"""Labels that come late: neither bunches of them nor a constant delay mislead the mixture."""
+"""Late labels: neither bunches of them nor a constant delay mislead the mixture."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fed(stream: Records, **options: Any) -> Kept:
 
 
 def losses(rows: Iterable[dict[str, Any]], begin: int) -> float:
-    """The mean loss of what was said of events from one on."""
+    """The mean loss of predictions from event ``begin`` on."""
     return float(np.mean([row["loss"] for row in rows if "loss" in row and row["id"] >= begin]))
 
 
@@ -74,7 +74,7 @@ def test_a_constant_delay_costs_little(delay: int) -> None:
 
 
 def bunches(seed: int, count: int = 24, size: int = 50) -> tuple[Records, list[bool]]:
-    """Bunches of one label and one value of their own."""
+    """Bunches of events, each with a label and an offset of its own."""
     rng, events, labels = np.random.default_rng(seed), [], []
     for _ in range(count):
         label = bool(rng.integers(2))
@@ -99,7 +99,7 @@ def loss_in_bunches(seed: int, size: int = 50) -> float:
 
 
 def recognised_by_nothing(_: Asked, events: Any, learned: Any, asked: Any) -> Any:
-    """The tickets of events if what they have is not looked at."""
+    """The tickets of events if their values are ignored."""
     return np.zeros(len(learned), np.uint64)
 
 
@@ -180,7 +180,7 @@ def test_cuts_do_not_show_in_labels_of_entities(learner: str, seed: int, cuts: l
 def test_a_model_resumed_while_events_wait_goes_on_as_it_began(
     streamkarma: Program, tmp_path: Path, mode: str
 ) -> None:
-    # Prose, categories and places given up: what waits is kept as the learner saw it.
+    # Prose, categories and evicted coordinates: waiting events are kept as the learner saw them.
     rng = random.Random(3)
     stream = [
         {
@@ -225,7 +225,7 @@ def test_moments_are_learned_when_events_come_and_weights_when_labels_do() -> No
 
 
 def test_what_a_new_task_has_not_seen_is_learned_with_its_label() -> None:
-    """A stream whose second label says that it is a regression: the learner begins afresh."""
+    """The second label of the stream shows that it is a regression: the learner starts from scratch."""
     stream = stream_of(8, 60, "regression")
     events = [without(event, "y") for event in stream]
     labels = [{"id": event["id"], "y": event["y"]} for event in stream]

@@ -45,7 +45,7 @@ def test_stopping_and_resuming_is_never_having_stopped(
     events: list[dict[str, Any]] = list(records(StreamSpec(attributes=5, rank=2, noise=0.1, task=task), 240))
     for event in events[::7]:
         del event["y"]
-    # To begin with a label that says what the task is: what comes before is learned as a class.
+    # Begin with a label, which settles the task: events before it are learned as classification.
     events = [{"x0": 1.0, "y": events[1]["y"]}, *events]
     kind = [] if task == "regression" else ["--task", task]
     whole = streamkarma("learn", *said, *kind, "--model", "whole", records=events)
@@ -99,7 +99,7 @@ def test_a_learner_that_follows_from_options_is_said(
     learn = ["learn", *said, "--no-predictions", "--model", "m"]
     first = streamkarma(*learn, records=EVENTS[:9]).stderr.splitlines()
     assert [each for each in first if each.startswith("learner: ")] == [line] * (line is not None)
-    # The model has it by now.
+    # It is in the model by now.
     assert "learner: " not in streamkarma(*learn, records=EVENTS[9:20]).stderr
     assert streamkarma(*learn, "--fresh", "--quiet", records=EVENTS[:9]).stderr == ""
     logged = streamkarma(*learn, "--fresh", "--log-format", "json", records=EVENTS[:9]).stderr.splitlines()

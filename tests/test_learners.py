@@ -1,4 +1,4 @@
-"""What every learner of this package does alike as a river model, and what the imputer completes."""
+"""What all learners of this package have in common as river models, and what the imputer completes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from streamkarma.synthetic import StreamSpec, records
 
 Event = tuple[dict[str, Any], Any]
 
-#: Of every learner the forms that have code of their own.
+#: The forms of every learner that have code of their own.
 FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "arow": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {}),
     "adagrad": (ExplicitKARMAClassifier, ExplicitKARMARegressor, {"update": "adagrad", "gamma": 1}),
@@ -73,7 +73,7 @@ def made(form: str, task: str, **options: Any) -> Any:
 
 
 def events(task: Any, count: int, seed: int = 100) -> list[Event]:
-    """Six numbers, a category and a boolean, most of them now and then missing; one comes late."""
+    """Six numbers, a category and a boolean, most of them sometimes missing; one attribute appears late."""
     made = []
     for t, row in enumerate(records(StreamSpec(attributes=6, rank=3, task=task, seed=seed), count)):
         y = row.pop("y")
@@ -170,7 +170,7 @@ def test_events_of_weight_zero_leave_no_trace(form: str, task: str) -> None:
     plain, beside = made(form, task), made(form, task)
     for t, (x, y) in enumerate(events(task, 60)):
         plain.learn_one(x, y)
-        # Also what was learned before, and will be again.
+        # Including names that were learned before, and will be again.
         beside.learn_one(x, y, w=0.0)
         beside.learn_one({**x, "x1": 1e9, f"new{t}": "value"}, 7 if task == "regression" else y, w=0.0)
         beside.learn_one(x, y)
@@ -178,7 +178,7 @@ def test_events_of_weight_zero_leave_no_trace(form: str, task: str) -> None:
 
 
 def wrong_beside(task: str) -> float:
-    """The loss of a forest with wrong labels of next to no weight among its events, over that without."""
+    """The loss of a forest that also learns wrong labels of negligible weight, relative to that without."""
     plain, beside = made("forest", task), made("forest", task)
     losses = [0.0, 0.0]
     for x, y in events(task, 600):
@@ -195,7 +195,7 @@ def test_a_forest_heeds_weights_where_it_compares_nodes_and_trees(task: str) -> 
     assert wrong_beside(task) < 1.1
 
 
-# Where places are hashed, a new name may share one.
+# With hashing, a new name may collide with another.
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "hashed"])
 @every_task
 def test_new_names_and_categories_count_alike_whether_learned_or_only_predicted(form: str, task: str) -> None:
@@ -262,7 +262,7 @@ def test_blocks_are_single_events_to_the_bit(form: str, task: str, cuts: list[in
 
 
 def differences(result: Any) -> list[Any]:
-    """Predictions, or of the classes known by then the scores less that of the first."""
+    """Predictions, or the scores of the classes known by then minus that of the first."""
     if not hasattr(result, "scores"):
         return list(result.predictions)
     return [
@@ -402,7 +402,7 @@ def test_categories_are_completed_and_nothing_else_is_touched() -> None:
 
 
 def of_every_kind(seed: int, events: int = 1500) -> Iterator[dict[str, Any]]:
-    """Events of which only three attributes are numbers or categories throughout."""
+    """Events with only three attributes that are numbers or categories throughout."""
     rng = np.random.default_rng(seed)
     words = ["this", "pump", "has", "failed", "again", "because", "of", "bearings", "worn"]
     for t in range(events):
@@ -458,7 +458,7 @@ def test_completed_events_go_down_a_pipeline() -> None:
 
 
 def bad_streams() -> dict[str, list[Event]]:
-    """Events with labels ``a`` and ``b`` that tell something, but for what is wrong with them."""
+    """Streams with labels ``a`` and ``b`` that could be learned, each with a defect."""
     rng = np.random.default_rng(100)
     numbers = rng.standard_normal((2300, 2))
     labels = ["a" if number > 0 else "b" for number in numbers[:, 0]]
@@ -534,7 +534,7 @@ def test_thousands_of_categories_are_taken(form: str) -> None:
     stream = [({"id": f"c{t}", "x": number}, number > 0) for t, number in enumerate(numbers)]
     result = in_one_run(made(form, "binary"), stream)
     assert np.isfinite(result.scores).all()
-    # A new category is no reason to forget what the number tells.
+    # New categories must not displace what was learned of the number.
     assert ((result.scores[1000:, 0] > 0) == (np.array(numbers[1000:]) > 0)).mean() > 0.85
 
 

@@ -1,4 +1,4 @@
-"""The live table, as it stands on a screen."""
+"""The live table, as it appears on a screen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ standings = st.builds(
 
 
 class Terminal(io.StringIO):
-    """A terminal that keeps what is written to it, and can be unplugged."""
+    """A terminal that records what is written to it, and can be disconnected."""
 
     broken: Exception | None = None
 
@@ -59,7 +59,7 @@ class Terminal(io.StringIO):
         return self.getvalue().count("events ")
 
     def screen(self) -> list[str]:
-        """What can be read on it, down to the line of the cursor."""
+        """The visible lines, down to that of the cursor."""
         lines, row, column = [""], 0, 0
         for token in re.findall(r"\x1b\[[A-Z]|[\r\n]|[^\x1b\r\n]+|\x1b", self.getvalue()):
             if token == "\x1b[A":
@@ -264,7 +264,7 @@ class TestTrouble:
         termios = pytest.importorskip("termios", reason="not on Windows")
         leader, follower = pty.openpty()
         with open(leader, "rb"), open(follower, "w") as stream:
-            assert live._columns_of(stream) == 80  # one that does not know
+            assert live._columns_of(stream) == 80  # its width is unknown
             fcntl.ioctl(follower, termios.TIOCSWINSZ, b"\x18\0\x2c\0\0\0\0\0")
             assert live._columns_of(stream) == 44
 

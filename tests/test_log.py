@@ -1,4 +1,4 @@
-"""What is said on standard error, as JSON."""
+"""Messages on standard error, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integers beyond 2^53, of which a float has not all digits: as entities, categories, labels and ids."""
+"""Integers beyond 2^53, too long for a float: as entities, categories, labels and ids."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.cluster import Cluster, Record
 from tests.conftest import Program
 from tests.encoding import encoded, encoder
 
-#: Neighbours that are one float each: a snowflake, more than 64 bits, below zero, and where floats end.
+#: Neighbours that round to the same float: a snowflake, more than 64 bits, negative, and limits of floats.
 PAIRS = [
     (1234567890123456789, 1234567890123456790),
     (2**70, 2**70 + 1),
@@ -61,7 +61,7 @@ def entities(by: Encoder) -> int:
 
 
 def read(by: Encoder, records: list[dict[str, Any]]) -> Encoder:
-    """Lines, as the reader takes them."""
+    """Read the records as JSON lines."""
     lines = "".join(json.dumps(record) + "\n" for record in records).encode()
     assert LineReader({}, True, True, False).read(by, lines, 0, 1000).count == len(records)
     return by
@@ -82,7 +82,7 @@ def test_neighbours_are_two_entities_each_of_which_is_also_its_text(
     by = following(shown)
     encoded(by, both)
     assert entities(by) == 2
-    # Inside of an object, where lines are read another way, too.
+    # Also inside an object, where lines are parsed in another way.
     nested = encoder(1000, 1000, 1 << 20)
     nested.follow(("a.d", shown, None, "fill", True, float("inf"), 100))
     assert entities(read(nested, [{"a": {"b": [{"c": 1}], **each}} for each in both])) == 2
@@ -114,9 +114,9 @@ def test_equal_numbers_are_one_entity_and_others_two(one: Any, other: Any) -> No
     [
         (7, "7", True, 1), (7.0, "7", True, 1), (7.0, 7, True, 1), (True, "1", True, 1), (-0.0, 0, True, 1),
         (7, "7", False, 1), (7.0, "7", False, 1), (7.0, 7, False, 1),
-        # A text is an entity as it is written.
+        # A string is an entity as it is spelled.
         ("7.0", 7, True, 2), ("7.0", 7, False, 2), ("007", 7, True, 2),
-        # Of a longer one a float has not all digits.
+        # A float cannot hold all digits of a longer one.
         ("0.12345678901234567", "0.12345678901234568", True, 2),
     ],
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_frames_keep_the_digits_of_entities_categories_and_labels(library: str) 
 def test_tables_of_small_integers_are_still_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamkarma.estimators.common.records_of", None)
     model = ExplicitKARMAClassifier(entity="d")
-    # Of x only the nearest float counts.
+    # Only the nearest float of x matters.
     model.learn_many(pd.DataFrame({"d": [7, 8], "x": list(PAIRS[0])}), pd.Series([True, False]))
     assert model.summary()["entities"] == 2
 
@@ -233,7 +233,7 @@ def test_a_float_is_the_class_that_it_equals_and_no_other(streamkarma: Program) 
     assert [row["target"] for row in rows] == [each["y"] for each in events]
     found = json.loads(streamkarma("inspect", "m", "--json").stdout)["classes"]
     assert found == [other, exact, 2**53, 2**53 + 1]
-    # A label is looked at once, and known from then on.
+    # A label is inspected once, and known from then on.
     reader = LineReader({"y": -1}, True, True, False)
     reader.know(found)
     lines = "".join(json.dumps(each) + "\n" for each in events).encode()

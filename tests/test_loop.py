@@ -1,4 +1,4 @@
-"""However lines are cut into blocks, and whichever reader takes them: the same bits."""
+"""The same bits, however lines are cut into blocks and whichever reader reads them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ beside = st.fixed_dictionaries(
 
 
 def lines_of(labels: list[Any], ordinary: bool) -> st.SearchStrategy[list[bytes]]:
-    """Records of all sorts; or plain ones, now and then something else, and many of them."""
+    """Records of all sorts; or, if ordinary, many that are mostly plain."""
     label = st.sampled_from([*labels, *labels, *labels, None])
     events = plain if ordinary else st.one_of(attributes, plain)
     record = st.builds(
@@ -76,11 +76,11 @@ def fed(
     goes_on: bool = True,
     **options: Any,
 ) -> Any:
-    """Rows, what was set aside, counters and the model's state, after the lines in pieces.
+    """Rows, dead letters, counters and the model's state after feeding the lines in pieces.
 
-    By way of ``dicts`` every line is made a dict first, as those are whose labels come later; what is said of
-    a bad one may then differ. With the reader ``beside``, it is in a thread of its own. Unless it
-    ``goes_on``, the loop stops wherever it asks whether to, and is then called again.
+    With way ``dicts`` every line is first made a dict, as for late labels; the errors of bad lines may then
+    differ. With ``beside`` the reader runs in a thread of its own. Unless it ``goes_on``, the loop stops
+    whenever it asks whether to continue, and is then called again.
     """
     task_model = TaskModel("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
     loop = kept(task_model, printed, FIELDS)
@@ -104,7 +104,7 @@ def fed(
 
 @contextmanager
 def small_parts(events: int) -> Iterator[None]:
-    """The reader reads so many events at a time."""
+    """Make the reader read this many events at a time."""
     sizes = dict.fromkeys(("PART", "_LEAST_AHEAD", "_MOST_AHEAD"), events)
     with (
         patch.multiple("streamkarma.runtime.reading", **sizes),
@@ -114,7 +114,7 @@ def small_parts(events: int) -> Iterator[None]:
 
 
 def without_reasons(outcome: Any) -> Any:
-    """The outcome without what is said of bad lines."""
+    """The outcome without the errors of bad lines."""
     rows, dead, counters, state = outcome
     return rows, [{**letter, "error": ""} for letter in dead], counters, state
 
@@ -161,7 +161,7 @@ def test_long_and_mostly_plain(seed: int) -> None:
 
 
 def test_a_third_class_does_not_show_how_much_room_was_reserved() -> None:
-    """Zeros have the same sign, whether or not their room was there when the class came."""
+    """Zeros have the same sign, whether or not their room was reserved when the class appeared."""
     names = ["", "abcdef", "acefj", "abdghik", "cdfghikmqr", "adfhkloprstqv"]
     ones = ["", "bd", "acef", "ghik", "cdghik", "adlost"]
     lines = [
@@ -207,7 +207,7 @@ def test_it_asks_after_each_part_whether_to_go_on(way: str, parts: int) -> None:
         loop.loop._reading = Reading(
             loop.loop.task_model, Fields().roles() or {}, True, True, strict=False, read_ahead=True
         )
-    loop.feed(lines[:2])  # of which the classes are known
+    loop.feed(lines[:2])  # so that the classes are known
     with small_parts(10):
         asked = iter([True] * (parts - 1))
         # What was read ahead is learned, too.

@@ -21,7 +21,7 @@ def test_slope_is_the_derivative(name: str, score: float, label: float) -> None:
     _, slope = loss_and_slope(code, score, label)
     left = (loss_and_slope(code, score, label)[0] - below) / step
     right = (above - loss_and_slope(code, score, label)[0]) / step
-    # At a kink any slope between those of both sides will do.
+    # At a kink any slope between the one-sided derivatives is valid.
     assert min(left, right) - 1e-3 <= slope <= max(left, right) + 1e-3
 
 

@@ -1,4 +1,4 @@
-"""The learner's loss over the stream, and that of its latest events."""
+"""The learner's loss over the stream, and over its latest events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines behind the offline methods, against references of a few lines."""
+"""The machines of the offline methods, against references of a few lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def points(seed: int, n: int, d: int) -> tuple[Array, Array]:
 
 
 def smooth_minimum(Z: Array, y: Array, C: float) -> float:
-    """The least ½‖w‖² + C Σ max(0, 1 - y w·z), as a problem with slacks for a general solver."""
+    """The minimum of ½‖w‖² + C Σ max(0, 1 - y w·z), with slack variables, by a general solver."""
     n, d = Z.shape
     constraints = [
         {"type": "ineq", "fun": lambda v: y * (Z @ v[:d]) - 1 + v[d:]},
@@ -146,7 +146,7 @@ class TestSettings:
         assert model.decision_function(X) == pytest.approx(machine.scores(X)[:, 0])
 
     def test_the_error_of_a_held_out_row_counts_as_its_weight(self) -> None:
-        # KafkaSettings 0 and 1 are right on either half; the second half weighs more.
+        # Settings 0 and 1 are right on one half each; the second half weighs more.
         Y = np.where(np.arange(80) % 2, 1.0, -1.0)[:, np.newaxis]
         weights = np.where(np.arange(80) < 40, 1.0, 1.5)
         holdout = Holdout(Y, False, np.random.RandomState(0), weights)
@@ -158,7 +158,7 @@ class TestSettings:
 
 
 def ring(n: int = 120) -> tuple[Array, NDArray[np.bool_]]:
-    """Inside against outside, which no linear machine tells; a twentieth of the values missing."""
+    """Inside against outside, which no linear machine separates; a twentieth of the values missing."""
     rng = np.random.default_rng(4)
     X = rng.standard_normal((n, 2))
     y = (X**2).sum(axis=1) < 1.2
@@ -181,7 +181,7 @@ class TestWeights:
     def test_a_weight_is_as_many_rows(self, model: Any) -> None:
         X, y = ring(50)
         times = np.random.default_rng(0).integers(0, 3, 50)
-        # The median is that of all rows: a fit of it must not hang on the weights here.
+        # The median ignores weights, so models with an imputer get rows without missing values.
         X = np.where(np.isnan(X), np.nan, X) if "imputer" not in model.get_params() else np.nan_to_num(X)
         weighted = model.fit(X, y, sample_weight=times).decision_function(X)
         repeated = model.fit(X.repeat(times, 0), y.repeat(times)).decision_function(X)

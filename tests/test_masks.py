@@ -9,7 +9,7 @@ import pytest
 from streamkarma.baselines.masks import mar, mcar, nmar, removal_chances
 from tests.reference import Array
 
-#: Columns of different units that depend on each other.
+#: Columns in different units that depend on each other.
 MIXING = np.array([[1.0, 0.0, 0.0, 0.0], [50.0, 30.0, 0.0, 0.0], [0.1, 0.0, 0.2, 0.0], [0.5, 1.0, 0.0, 1.0]])
 
 MASKS: dict[str, Callable[..., Any]] = {"mcar": mcar, "mar": mar, "nmar": lambda *args: nmar(*args).X}
@@ -20,7 +20,7 @@ def table(rows: int, seed: int = 0) -> Array:
 
 
 def reference_chances(X: Array, seen: Array, points: Any, share: float) -> Array:
-    """exp(-t ‖x - x_i‖_Σ) as the paper writes it, t by halving."""
+    """exp(-t ‖x - x_i‖_Σ) as in the paper, t by bisection."""
     inverse = np.linalg.pinv(np.cov(seen.T).reshape(seen.shape[1], -1))
     distances = np.zeros((len(X), len(points)))
     for row, x in enumerate(seen):
@@ -81,13 +81,13 @@ def test_a_singular_covariance_counts_in_the_directions_that_vary() -> None:
 
 
 def drawn(mask: Callable[[int], Array], times: int) -> Array:
-    """How often each value is removed over so many seeds."""
+    """How often each value is removed over this many seeds."""
     return np.mean([np.isnan(mask(seed)) for seed in range(times)], axis=0)
 
 
 def test_the_closer_to_the_drawn_row_the_more_is_removed() -> None:
-    # With as many rows as columns the drawn rows are all of them, in some order: over many seeds each value's
-    # rate is the mean of the chances over all orders, and it is 0 where a row meets itself.
+    # With as many rows as columns all rows are drawn, in some order: over many seeds each value's rate is the
+    # mean of the chances over all orders, where the chance is 0 if a row is compared with itself.
     X = table(4)
     rates = drawn(lambda seed: mar(X, 0.3, seed), 4000)
     orders = [np.random.RandomState(seed).permutation(4) for seed in range(200)]
@@ -96,7 +96,7 @@ def test_the_closer_to_the_drawn_row_the_more_is_removed() -> None:
 
 
 def test_nmar_depends_on_the_hidden_half_alone() -> None:
-    # The hidden half has two places, and the visible values vary within each.
+    # The hidden half has two clusters, and the visible values vary within each.
     rng = np.random.default_rng(0)
     place = rng.random(3000) < 0.5
     X = np.column_stack(
@@ -112,7 +112,7 @@ def test_nmar_depends_on_the_hidden_half_alone() -> None:
         for half in (place, ~place):
             within = np.corrcoef(gone[half, column], X[half, column])[0, 1]
             assert within == pytest.approx(0.0, abs=3 / np.sqrt(half.sum()))
-    # Other visible values, and the same ones go.
+    # With other visible values, the same ones are removed.
     other = np.column_stack([rng.exponential(size=(3000, 2)), X[:, 2:]])
     np.testing.assert_array_equal(np.isnan(nmar(other, 0.4, seed).X), gone)
 

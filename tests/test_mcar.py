@@ -20,7 +20,7 @@ def holed(whole: Array, share: float, rng: np.random.Generator) -> Array:
 
 
 def left_out(columns: Array, target: Array) -> float:
-    """Σ of squared errors by ridge refitted without each row, its weight and scales those of all rows."""
+    """Σ of squared errors by ridge refitted without each row, with the penalty and scales of all rows."""
     n, Z = len(columns), columns[:, columns.std(axis=0) > 0]
     design = np.column_stack([np.ones(n), (Z - Z.mean(axis=0)) / Z.std(axis=0)])
     penalty = n * 1e-3 * np.diag([0.0, *np.ones(Z.shape[1])])
@@ -61,7 +61,7 @@ def test_it_sees_missingness_that_depends_on_the_label(given: str) -> None:
 
 @both
 def test_it_sees_missingness_that_depends_on_the_value_that_is_missing(given: str) -> None:
-    # Not at random: the target knows of the value, and no other attribute does.
+    # Not at random: the target depends on the value, and no other attribute does.
     rng = np.random.default_rng(2)
     X = rng.standard_normal((300, 3))
     y = X[:, 1] + 0.5 * rng.standard_normal(300)
@@ -70,7 +70,7 @@ def test_it_sees_missingness_that_depends_on_the_value_that_is_missing(given: st
 
 
 def test_what_observed_values_explain_is_seen_only_without_them() -> None:
-    # At random: another attribute says when it is missing, and all that there is of the target.
+    # At random: another attribute determines when it is missing, and all that is known of the target.
     rng = np.random.default_rng(3)
     p_values: dict[str, list[float]] = {"values": [], "nothing": []}
     for _ in range(40):
@@ -94,7 +94,7 @@ def test_an_attribute_as_the_target(given: str) -> None:
 
 
 def flat(p_values: list[float]) -> None:
-    """About as many of 200 p-values below each level as there should be: four standard deviations."""
+    """As many of 200 p-values below each level as expected, within four standard deviations."""
     for level in (0.1, 0.3, 0.5):
         below = int((np.array(p_values) <= level).sum())
         assert abs(below - 200 * level) <= 4 * np.sqrt(200 * level * (1 - level)), level
@@ -113,8 +113,8 @@ def test_where_there_is_nothing_p_values_are_even(given: str, classes: bool) -> 
 
 
 def test_they_are_even_where_the_values_matter_as_well() -> None:
-    # A row that lacks what determines the target has a large residual: in other places, as a
-    # permutation of the residuals would have it, it made p-values of 5 % in one table of seven.
+    # A row that lacks what determines the target has a large residual. Permuting the residuals would move
+    # it to other rows, and gave p-values of 5 % in one table of seven.
     rng = np.random.default_rng(6)
     found = []
     for _ in range(200):
@@ -130,7 +130,7 @@ def test_more_columns_than_rows_find_nothing_where_there_is_nothing() -> None:
     for _ in range(60):
         X = holed(rng.standard_normal((20, 30)), 0.3, rng)
         small += mcar_test(X, rng.standard_normal(20), permutations=39).p_value <= 0.1
-    assert small <= 13  # 6 expected of an even distribution
+    assert small <= 13  # 6 expected of a uniform distribution
 
 
 class TestCategories:
@@ -210,7 +210,7 @@ def test_how_the_work_is_cut_does_not_show(monkeypatch: pytest.MonkeyPatch) -> N
         ({"y": np.array(["a", np.nan, "b"], dtype=object)}, "contains NaN"),
         ({"y": [[0, 1], [1, 0], [0, 0]]}, "1d array"),
         ({"y": [0, 1, 0], "given": "all"}, "given is 'values' or 'nothing', not 'all'"),
-        ({"y": [0, 1, 0], "attributes": [0]}, "attributes names the attribute of each of the 2 columns"),
+        ({"y": [0, 1, 0], "attributes": [0]}, "attributes must have one entry for each of the 2 columns"),
     ],
 )
 def test_wrong_use(arguments: dict[str, Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Models take the memory that docs/speed-and-memory.md says, however long they learn."""
+"""Models use the memory stated in docs/speed-and-memory.md, however long they learn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def up(number: float) -> int:
 def events(
     attributes: int, observed: int, count: int, classes: int
 ) -> Iterator[tuple[dict[str, float], int]]:
-    # Values do not come back in another call.
+    # Calls with other arguments give other values.
     rng = random.Random(f"{attributes} {count}")
     for n in range(count):
         names = rng.sample(range(attributes), observed) if n else range(attributes)

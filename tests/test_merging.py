@@ -1,4 +1,4 @@
-"""Models that learned apart are one model when they are merged."""
+"""Models that learned separately are one model after merging."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def new(learner: str, task: str, **options: Any) -> Model:
 
 
 def assert_same(one: Model, other: Model, tolerance: float = 1e-12) -> None:
-    """All that two models have learned is the same, but for so much, in parts of the largest number."""
+    """Two models have learned the same, up to a tolerance relative to the largest number."""
     (header, arrays), (other_header, others) = one.state(), other.state()
     assert header.keys() - {"merged_from"} == other_header.keys() - {"merged_from"}
     for name in header.keys() - {"merged_from"}:
@@ -119,7 +119,7 @@ def test_what_all_began_with_counts_once(learner: str, task: str) -> None:
 
 @pytest.mark.parametrize(("learner", "task"), cases())
 def test_names_and_classes_may_come_in_any_order(learner: str, task: str) -> None:
-    """A part that first met one event of each class, with its names the other way round."""
+    """One part first learns an event of each class, with names in reverse order."""
     events = stream(task, 80, 1)
     other = sorted(stream(task, 20, 2), key=lambda event: str(event[1]), reverse=True)
     backwards = [(dict(reversed(x.items())), y) for x, y in [*other[:1], *other[-1:], *other]]
@@ -148,7 +148,7 @@ def test_a_merged_model_learns_on_and_is_saved(learner: str, task: str, tmp_path
 @pytest.mark.parametrize("task", TASKS)
 def test_a_merged_mixture_is_saved_long_after(task: str, tmp_path: Path) -> None:
     parts = [learned(new("auto", task), stream(task, 50, seed)) for seed in range(3)]
-    # A mixture looks at what it has learned after every 256 events, and 150 is no multiple of that.
+    # A mixture reviews what it has learned after every 256 events, and 150 is no multiple of that.
     merged = learned(merge(parts), stream(task, 700, 7))
     save(merged, tmp_path / "merged.karma")
     assert to_bytes(load(tmp_path / "merged.karma")) == to_bytes(merged)
@@ -161,7 +161,7 @@ def test_moments_and_precisions_are_those_of_one_pass() -> None:
     for name in whole.vocabulary.attributes:
         assert name in merged.vocabulary.attributes
     assert moments(merged) == pytest.approx(moments(whole), rel=1e-10)
-    # Without a running scale, features are the same in every part; with the squared loss, each event steps.
+    # Without a running scale, features are the same in every part; with squared loss, every event updates.
     numbers = [({"a": 1.0, **x, "kind": None}, y) for x, y in stream("regression", 300)]
     whole = learned(new("explicit", "regression", scale=False), numbers)
     merged = merge([learned(new("explicit", "regression", scale=False), numbers[k::3]) for k in range(3)])
@@ -177,7 +177,7 @@ def moments(model: Model) -> dict[str, float]:
 
 
 def precisions(model: Model) -> list[float]:
-    """The precisions of AROW, ascending: the places depend on the order of names."""
+    """The precisions of AROW, ascending: their positions depend on the order of names."""
     [spread] = [array for name, array in model.state()[1].items() if name.endswith("spread")]
     return sorted((1.0 / spread).ravel().tolist())
 
@@ -249,7 +249,7 @@ def written(path: Path, events: Iterable[Event]) -> str:
 
 
 def passing(rng: random.Random, t: int) -> dict[str, Any]:
-    """An event of names that come and go, numbers and categories."""
+    """An event with names that come and go, numbers and categories."""
     names = [f"a{t // 6 + rng.randrange(4)}" for _ in range(rng.randint(1, 4))]
     return {name: rng.choice("abcdefghijkl") if rng.random() < 0.6 else rng.gauss(0.0, 3.0) for name in names}
 
@@ -291,7 +291,7 @@ def test_what_no_part_knows_any_more_makes_room_for_what_is_new() -> None:
         for _ in range(2):
             part = deepcopy(base)
             for _ in range(300):
-                # Other names every four turns, and no room for two kinds of them.
+                # New names every four turns, and no room for two sets of them.
                 x = {f"w{turn // 4}_{i}": rng.gauss(0.0, 1.0) for i in range(6)}
                 y = x[f"w{turn // 4}_0"] > 0.0
                 if turn == 11:
@@ -323,7 +323,7 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
     more = written(tmp_path / "more.jsonl", stream("multiclass", 40, 5))
     result = streamkarma("learn", more, "--model", str(tmp_path / "all.karma"))
     assert [row["n"] for row in result.rows][:2] == [181, 182]
-    # From there, two go on, and are one again.
+    # Two copies continue from there, and are merged again.
     for seed in (6, 7):
         path = tmp_path / f"{seed}.karma"
         path.write_bytes((tmp_path / "all.karma").read_bytes())
@@ -371,7 +371,7 @@ def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Progra
     ):
         merge([base, other], base)
     for name, events in (("base", 60), ("other", 40)):
-        # Without labels nothing is learned, and yet there were events.
+        # Without labels nothing is learned, but events are counted.
         records = [x for x, _ in stream("binary", events)]
         streamkarma("learn", "--no-predictions", "--model", f"{name}.karma", records=records)
     result = streamkarma("merge", "other.karma", "--base", "base.karma", "--model", "both.karma")

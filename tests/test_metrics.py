@@ -62,7 +62,7 @@ def test_rankings_err_by_no_more_than_scores_are_tied(seed: int, rate: float, sp
     bins = ((scores / (1 + np.abs(scores)) + 1) * (SCORE_BINS / 2)).astype(np.int64)
     assert result["average_precision"] == pytest.approx(average_precision_score(positive, bins))
     assert result["auc"] == pytest.approx(roc_auc_score(positive, bins))
-    # Of a bin any order is possible: the best has its positives first, the worst last, one after another.
+    # Within a bin any order is possible: the best has its positives first, the worst last, one by one.
     best, worst = bins + 0.5 * positive, bins - (0.5 + np.arange(2000) / 1e4) * positive
     bounds = [average_precision_score(positive, order) for order in (worst, best)]
     assert bounds[0] - 1e-9 <= average_precision_score(positive, scores) <= bounds[1] + 1e-9

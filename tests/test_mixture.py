@@ -105,7 +105,7 @@ def test_the_mixture_loses_little_to_the_best_member_of_each_stretch(
 def test_the_mean_weights_are_those_of_the_last_thousand_events() -> None:
     logits, labels = labelled(2, 4000)
     scores = 2 * np.random.default_rng(3).standard_normal((2, 4000))
-    # Who knows is another one after 1,500 events.
+    # After 1,500 events another member has the true log-odds.
     scores[0, :1500], scores[1, 1500:] = logits[:1500], logits[1500:]
     mixing, seen = Aggregator(2), []
     for t in range(4000):

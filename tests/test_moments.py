@@ -11,7 +11,7 @@ from tests.encoding import encoded, encoder, items
 #: As in the engine's scale.rs.
 CLIP, CUT, FAR, START = 5.0, 3.0, 50.0, 16
 
-#: Near enough to each other for a mean and a deviation of all of them.
+#: Values close enough together for a mean and deviation to describe all of them.
 ordinary = st.integers(1000, 2000).map(lambda i: i / 100)
 
 
@@ -29,7 +29,7 @@ def test_standardised_by_all_so_far_itself_included(seed: int) -> None:
     for t, standard in list(enumerate(standardised(values.tolist())))[START:]:
         before, so_far = values[:t], values[: t + 1]
         if abs(values[t] - before.mean()) > 0.9 * CUT * before.std():
-            break  # counted as lying at the edge, here or by a value after it
+            break  # clipped to the edge, here or for later values
         expected = np.clip((so_far[-1] - so_far.mean()) / so_far.std(), -CLIP, CLIP)
         assert standard == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
@@ -62,7 +62,7 @@ def test_what_fades_is_an_average_with_weights_that_do() -> None:
     longest, weights = 20.0, list[float]()
     values = np.random.default_rng(0).uniform(10.0, 20.0, 200)
     for t, standard in enumerate(standardised(values.tolist(), longest=longest)):
-        # Until there are so many, all count the same; then each newcomer takes its part of the whole.
+        # Until there are this many, all have the same weight; then each new value gets a fixed share.
         count = min(len(weights) + 1, longest)
         weights = [weight * (1 - 1 / count) for weight in weights] + [1 / count]
         if t < 16:

@@ -1,4 +1,4 @@
-"""What the latest events say beside all of them, and what has changed."""
+"""Means over the latest events beside those over all, and drift."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_errors_that_fall_are_no_drift() -> None:
 
 
 def presence(shares: Any, events: int, seed: int) -> Encoded:
-    """Events which have attributes, each with its share."""
+    """Events with attributes, each observed in its share of them."""
     there = np.random.default_rng(seed).random((events, len(shares))) < shares
     there[:, 0] = True
     starts, attributes = np.concatenate([[0], there.sum(1).cumsum()]), np.nonzero(there)[1].astype(np.int32)
@@ -90,7 +90,7 @@ def test_an_attribute_that_goes_missing_is_seen_within_500_events(seed: int) -> 
 def test_an_attribute_in_the_place_of_another_is_not_compared_with_it() -> None:
     by, rng, watch = encoder(9, 9), np.random.default_rng(0), ObservedDrift()
     events = [{f"old{i}": 1.0 for i in range(8)}] * 2000
-    # Within a few events the new names have the places of all old ones.
+    # Within a few events the new names take the indices of all old ones.
     events += [{f"new{i}": 1.0 for i in range(8) if rng.random() < 0.4} for _ in range(2000)]
     for begin in range(0, 4000, 1000):
         read = Encoded()
@@ -118,7 +118,7 @@ def test_what_an_entity_said_before_hides_no_sensor_that_died(
     done = streamkarma("learn", path, "--learner", "explicit", "--entity", "device", "--carry", carry, *late,
                        "--id", "id", "--no-predictions", "--summary", str(summary))  # fmt: skip
     assert done.code == 0, done.stderr
-    # Neither the memory that fills is drift, nor the rates of devices that become known.
+    # Neither the filling memory nor the rates of newly seen devices are drift.
     observed = json.loads(summary.read_bytes())["drift"]["observed"]
     assert list(observed) == ["d"]
     # A late label has a row of its own.
@@ -146,7 +146,7 @@ def test_how_events_are_cut_does_not_show(cut: int) -> None:
 
 
 def test_the_window_agrees_with_that_of_river() -> None:
-    """River's checks every 32 values and drops one bucket at a time; both see a change soon."""
+    """River's checks every 32 values and drops one bucket at a time; both detect a change soon."""
     from river.drift import ADWIN
 
     rng = np.random.default_rng(5)
@@ -193,7 +193,7 @@ def test_drift_is_said_once_and_counted(streamkarma: Program, tmp_path: Path) ->
 
 
 def test_errors_and_attributes_may_change_at_the_same_event(streamkarma: Program, tmp_path: Path) -> None:
-    # In no order: of labels that take turns the last one says what b does not say any more.
+    # In random order: with alternating labels the previous one would tell what b no longer tells.
     labels = np.random.default_rng(4).integers(0, 2, 1_700).tolist()
     before = [{"a": 1, "b": y, "y": y} for y in labels[:1_200]]
     events = written(tmp_path / "events.jsonl", before + [{"a": 1, "y": y} for y in labels[1_200:]])

@@ -1,4 +1,4 @@
-"""Metrics, health, readiness and the live page, as whoever watches a run sees them."""
+"""Metrics, health, readiness and the live page, as seen by those who watch a run."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_checkpoints_experts_and_regret_are_told(tmp_path: Path) -> None:
 
 
 def figures(counted: int) -> Figures:
-    """Figures of a run that has counted so far."""
+    """Figures of a run with all counters at ``counted``."""
     summary = {
         **dict.fromkeys(("events", "learned", "unlabelled", "ignored_attributes"), counted),
         "loss": {"total": counted / 7, "mean": 1 / 7},
@@ -114,7 +114,7 @@ def test_the_last_rows_before_a_pause_are_shown() -> None:
     output = Watcher("").watch(Output())
     assert output.predictions is not None
     output.predictions(Rows({"n": np.arange(40)}), range(40))
-    # Rows were made just now: those of many events can wait, but it may be long before others follow a few.
+    # Rows were made just now: those of many events can wait, but after a few it may be long until the next.
     assert output.wants_rows(40)
     assert not output.wants_rows(4000)
 
@@ -141,7 +141,7 @@ def test_health_and_readiness(tmp_path: Path) -> None:
 def test_hostile_requests_get_nothing_and_do_no_harm(hostile: Watched, request_: bytes) -> None:
     place = urlsplit(hostile.address)
     with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as asking:
-        # What is too long may be refused, and the connection be closed, before it is all sent.
+        # A request that is too long may be refused, and the connection closed, before all is sent.
         with suppress(OSError):
             asking.sendall(request_)
             asking.shutdown(socket.SHUT_WR)
@@ -214,8 +214,8 @@ def test_the_page_loads_updates_and_survives_a_restart(tmp_path: Path) -> None:
             shown.until(status, lambda text: text == "live; restarted once")
             shown.until(tile, lambda text: text == "300")
         assert before == []
-        # While the program is away or starts, the browser itself says that it cannot be reached, or has no
-        # figures yet, and nothing else.
+        # While the program is down or starting, the browser only reports that it cannot be reached or has no
+        # figures yet.
         assert all("ERR_" in each or "503" in each for each in shown.complaints)
         assert {urlsplit(each).port for each in shown.requests if each.startswith("http")} == {port}
 

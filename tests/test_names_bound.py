@@ -1,4 +1,4 @@
-"""Names, categories and labels of any length: what is kept of them is bounded, and the user hears of it."""
+"""Names, categories and labels of any length: what is kept of them is bounded, and the user is told."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_events_that_wait_keep_nothing_that_is_too_long(tmp_path: Path, unlabell
     run = run_of(input=str(tmp_path / "in"), model=path, pending=5, fields={"id": "id"}, predictions=None,
                    quiet=True, learner="explicit", unlabelled=unlabelled)  # fmt: skip
     run.execute()
-    # What teaches when it comes is kept as it was encoded.
+    # An event that is learned on arrival is kept as it was encoded.
     records = {"learn": [{}], "ignore": [{"a": 1.5, "nested.c": 3.0}]}[unlabelled]
     assert run.session.pending is not None
     assert [event[4] for event in from_json_lines(run.session.pending.arrays()["pending.events"])] == records

@@ -1,4 +1,4 @@
-"""The window of neighbours: what it is for, what it leaves out, and what never shows."""
+"""The window of neighbours: what it is for, what it leaves out, and what makes no difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Stream = list[tuple[dict[str, Any], bool]]
 
 
 def squares(seed: int, events: int, missing: float = 0.0) -> Stream:
-    """Whether a point of two numbers lies on a dark square of a board; a number and a colour say nothing."""
+    """Whether a point (a, b) lies on a dark square of a board; another number and a colour are irrelevant."""
     rng = np.random.default_rng(seed)
     made = []
     for a, b, noise in rng.uniform(0.0, 3.0, (events, 3)).tolist():
@@ -39,7 +39,7 @@ def test_it_finds_squares_and_follows_when_they_change() -> None:
     wrong = errors(NeighborsClassifier(), stream + changed)
     assert np.mean(wrong[1500:3000]) < 0.15
     assert np.mean(wrong[4500:]) < 0.15
-    # As soon as in the beginning: what is from before the change leaves the window of 1,000 at once.
+    # As fast as at the beginning: events from before the change leave the window of 1,000 at once.
     assert np.mean(wrong[3100:3500]) < np.mean(wrong[100:500]) + 0.05
 
 

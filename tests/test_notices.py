@@ -1,4 +1,4 @@
-"""What a run says of itself: what it goes on with, what was of no use, what an option does not fit."""
+"""What a run reports: the model it resumes, input of no use, and options that do not fit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.loops import run_of
 EVENTS = [{"a": t % 7 - 3.0, "b": float(t % 3), "y": t % 7 > 3} for t in range(60)]
 
 #: What to do with JSON that is not in lines.
-IN_LINES = "each line must be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
+IN_LINES = "each line must be one JSON object: jq -c . converts objects, jq -c '.[]' arrays of objects"
 
 
 class Runs:
@@ -27,7 +27,7 @@ class Runs:
         self._capsys = capsys
 
     def __call__(self, records: Any, **plan: Any) -> tuple[int, str]:
-        """The exit code, and what was said."""
+        """The exit code, and standard error."""
         lines = [json.dumps(r).encode() if isinstance(r, dict) else r for r in records]
         path = self.folder / "input"
         path.write_bytes(b"".join(line + b"\n" for line in lines))
@@ -59,7 +59,7 @@ def test_going_on_with_a_model_is_said_and_fresh_begins_anew(run: Runs) -> None:
     assert not lines_with("resuming", run(EVENTS, model=True, quiet=True)[1])
     assert not lines_with("resuming", run(EVENTS, model=True, learn=False, learner=None)[1])
     assert run.model.read_bytes() != once
-    # Other parameters than before are no matter where nothing is gone on with.
+    # Parameters may differ from before if nothing is resumed.
     assert not lines_with("resuming", run(EVENTS, model=True, fresh=True, options={"gamma": 1})[1])
     assert not lines_with("resuming", run(EVENTS, model=True, fresh=True)[1])
     assert run.model.read_bytes() == once
@@ -137,7 +137,7 @@ def test_to_score_needs_no_target(run: Runs) -> None:
         ({"ignore": ("c", "a")}, "was made with ignore c, not a, c"),
         ({"time": "a"}, "was made with time none, not a"),
         ({"target": "y", "id": "who", "ignore": ("c",)}, None),
-        # What was never an attribute may be left out from now on.
+        # Names that were never attributes may be left out from now on.
         ({"weight": "w", "ignore": ("c", "d")}, None),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_model_goes_on_with_the_attributes_it_has(run: Runs, fields: Any, comp
         return
     with pytest.raises(UsageError, match=complaint + "; leave the option out or start another model"):
         run(EVENTS, model=True, fields=fields)
-    # To score, other names may be given, and so they may where nothing was learned yet.
+    # Other names may be given for scoring, and as long as nothing was learned.
     assert run(EVENTS, model=True, learn=False, learner=None, fields=fields)[0] == 0
     run([{"a": 1.0}], model=True, fresh=True, fields={"target": "wrong"}, unlabelled="ignore")
     assert run(EVENTS, model=True, fields=fields)[0] == 0
@@ -164,7 +164,7 @@ def test_a_model_made_in_python_has_no_target_to_contradict(run: Runs) -> None:
 
 @pytest.mark.parametrize("every", [1, 7, 40, 100])
 def test_reports_come_after_as_many_events_as_asked_for(run: Runs, every: int) -> None:
-    """Not lines: some are no events."""
+    """Events, not lines: some lines are none."""
     records: list[Any] = [{**EVENTS[t % 60], **({"new": 1} if t % 13 == 0 else {})} for t in range(200)]
     for at in (150, 60, 59, 3):
         records[at:at] = [b"no", b""]
@@ -236,7 +236,7 @@ LATE_NUMBERS = [{"a": 1.0, "y": 0}, {"a": 2.0, "y": 0}, *NUMBERS]
     ids=str,
 )  # fmt: skip
 def test_an_option_fits_the_stream_or_ends_the_run(run: Runs, options: Any, learner: str | None) -> None:
-    """Never is every event rejected for what was said on the command line."""
+    """No option on the command line makes every event be rejected."""
     for records in (BOOLEANS, NUMBERS, LATE_NUMBERS, [{"a": 1.0, "y": "u"}, {"a": 2.0, "y": "v"}]):
         summary = run.folder / "s"
         try:

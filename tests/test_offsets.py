@@ -1,4 +1,4 @@
-"""What a group is told, where no transaction tells it."""
+"""What is committed to a group, with and without a transaction."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Group:
-    """A consumer, as far as Offsets asks it for anything."""
+    """A consumer, as far as Offsets uses it."""
 
     def __init__(self) -> None:
         self.told: dict[TopicPartition, int] = {}
-        #: What goes wrong at the next commit.
+        #: Error raised by the next commit.
         self.trouble: errors.KafkaError | None = None
 
     def assignment(self) -> set[TopicPartition]:
         return {A, B}
 
     def group_metadata(self) -> None:
-        """Nobody asks what is in it."""
+        """Its content is not used."""
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], timeout_ms: int = 0) -> None:
         trouble, self.trouble = self.trouble, None
@@ -47,7 +47,7 @@ def group() -> Group:
 
 @pytest.fixture
 def saved() -> list[dict[str, Any]]:
-    """What was written instead of a file."""
+    """Snapshots written instead of a file."""
     return []
 
 
@@ -66,7 +66,7 @@ def test_what_is_in_the_file_when_a_partition_comes_is_told(group: Group, offset
     offsets.start_at(A, 3)
     offsets.note(A, 3, 10)
     offsets.start_at(B, 5)
-    # The file is written for the sake of B, and A's events are in it, too.
+    # The file is written because of B, and contains A's events, too.
     offsets.maybe_commit(quiet=False)
     assert (group.told, offsets.unsafe) == ({A: 10, B: 5}, False)
 
@@ -104,7 +104,7 @@ def test_where_partitions_begin_goes_with_the_next_transaction_once_it_is_in_the
     offsets.start_at(B, 7)
     offsets.note(B, 7, 8)
     offsets.commit(checkpoint=True)
-    # With the first record of a partition its end is what counts, and who leaves tells what is left.
+    # Once records of a partition are learned, their end is committed; a checkpoint commits the other starts.
     offsets.start_at(A, 20)
     offsets.commit(checkpoint=True)
     offsets.commit(checkpoint=True)
@@ -115,7 +115,7 @@ def test_where_partitions_begin_goes_with_the_next_transaction_once_it_is_in_the
     offsets.discard()
     offsets.commit(checkpoint=True)
     assert len(sent) == 3
-    # An idle process tells the group all that it has.
+    # An idle process commits all its positions to the group.
     offsets.start_at(A, 40)
     offsets.commit(checkpoint=True)
     offsets._confirmed = 0.0
@@ -142,7 +142,7 @@ def test_partitions_that_have_left_are_told_of_no_more(
     group.trouble = trouble
     asyncio.run(offsets.before_leaving())
     assert group.told == ({} if trouble else {A: 10})
-    group.told = {A: 99}  # whoever has it now
+    group.told = {A: 99}  # by its new owner
     offsets.note(B, 0, 4)
     offsets.commit(checkpoint=True)
     assert group.told == {A: 99, B: 4}

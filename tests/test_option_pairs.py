@@ -1,4 +1,4 @@
-"""Options that have no meaning without another one, and names that are given two purposes."""
+"""Options that have no meaning without another one, and names given two purposes."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def test_a_name_has_one_purpose(program: Program, command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        # When an event happened may tell which it is.
+        # The time of an event may also be its id.
         "learn --id a --time a --ignore a",
         "learn --id a --pending 3 --time b --pending-seconds 5",
         "learn --entity a --pending 3 --share-label off",
         "learn --regret zero --regret-memory 50",
         "learn --model m --fresh --checkpoint-every 5",
         "learn --kind a=number --kind a=number",
-        # Its values are read, though it is left out.
+        # Its values are read, although it is ignored.
         "learn --entity a --ignore a --kind a=number --sentinel a=-1",
-        # To score without the labels.
+        # Scoring without the labels.
         "predict m --ignore y",
         "profile --ignore y",
         "explain m --json --window 5",
@@ -108,14 +108,14 @@ def test_a_file_for_all_commands_may_say_more_than_one_of_them_needs(
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
-        ("learn --kind y=text", "--kind y=… has no meaning: --target y is no attribute"),
-        ("learn --target b --kind b=text", "--kind b=… has no meaning: --target b is no attribute"),
-        ("learn --id b --kind b=text", "--kind b=… has no meaning: --id b is no attribute"),
-        ("learn --weight w --kind w=text", "--kind w=… has no meaning: --weight w is no attribute"),
-        ("learn --ignore a --kind a=text", "--kind a=… has no meaning: --ignore a is no attribute"),
-        ("learn --full a --kind a=text", "--kind a=… has no meaning: --full a is no attribute"),
-        ("regret --kind y=text", "--kind y=… has no meaning: --target y is no attribute"),
-        ("learn --sentinel y=-1", "--sentinel y=… has no meaning: --target y is no attribute"),
+        ("learn --kind y=text", "--kind y=… has no effect: --target y is not an attribute"),
+        ("learn --target b --kind b=text", "--kind b=… has no effect: --target b is not an attribute"),
+        ("learn --id b --kind b=text", "--kind b=… has no effect: --id b is not an attribute"),
+        ("learn --weight w --kind w=text", "--kind w=… has no effect: --weight w is not an attribute"),
+        ("learn --ignore a --kind a=text", "--kind a=… has no effect: --ignore a is not an attribute"),
+        ("learn --full a --kind a=text", "--kind a=… has no effect: --full a is not an attribute"),
+        ("regret --kind y=text", "--kind y=… has no effect: --target y is not an attribute"),
+        ("learn --sentinel y=-1", "--sentinel y=… has no effect: --target y is not an attribute"),
         ("learn --kind a=text --kind a=number", "--kind a=text and a=number contradict each other"),
         (
             "learn --model m --fresh --resume-input",

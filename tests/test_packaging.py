@@ -1,4 +1,4 @@
-"""What can be checked of the workflows and of what they build, without running them."""
+"""What can be checked of the workflows and their results without running them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CARGO = tomllib.loads((ROOT / "streamkarma/engine/Cargo.toml").read_text())
 
 
 def uses(job: dict[str, Any], action: str) -> list[dict[str, Any]]:
-    """What a job gives to an action, once for each step that uses it."""
+    """The inputs that a job passes to an action, once for each step that uses it."""
     return [step.get("with", {}) for step in job["steps"] if step.get("uses", "").startswith(f"{action}@")]
 
 

@@ -1,4 +1,4 @@
-"""Models in few bytes, and what comes back from bytes that are none."""
+"""Packed models, and bytes that are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the papers say of their methods, on examples small enough to be certain."""
+"""What the papers claim of their methods, on examples small enough to be certain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAN = np.nan
 
 
 def incomplete(n: int = 90, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of rank two, columns near 10 and of different size, and what they sum to."""
+    """Rows of rank two, columns near 10 and of different scale, and the sums of unscaled rows."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, d))
     along = X.sum(axis=1)
@@ -69,15 +69,14 @@ class TestZeroImputation:
         model = ImputedClassifier("zero", C=1.0).fit(X, along > 0)
         filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
         assert model.decision_function(filled) == pytest.approx(model.decision_function(X), abs=1e-9)
-        # In the raw units a missing value would be the smallest of its column by far.
+        # In raw units a missing value would be by far the smallest of its column.
         shifted = ImputedClassifier("zero", C=1.0).fit(X + 1000.0, along > 0)
         assert shifted.decision_function(X + 1000.0) == pytest.approx(model.decision_function(X), abs=1e-6)
 
 
 class TestBatchKARMA:
     def test_without_a_free_intercept_the_constant_attribute_is_all(self) -> None:
-        # The kernel with the constant attribute, through a machine that has no b: a row without
-        # anything else and one of its mirror image score alike but for the constant.
+        # The kernel includes the constant attribute, and the machine has no b.
         X, along = incomplete(60)
         model = BatchKARMAClassifier(gamma=2, C=1.0).fit(X, along > 0)
         values, observed = model._described(X)
@@ -130,7 +129,7 @@ class TestEquationOne:
     LABELS = np.array([1, -1, 1])
 
     def errors(self, name: str, draws: int = 2) -> float:
-        """Errors on rows drawn as those learned from, over draws of 60."""
+        """Mean error on rows drawn like the training rows, over draws of 60."""
         found = []
         for seed in range(draws):
             drawn = np.random.default_rng(seed).integers(0, 3, (2, 60))

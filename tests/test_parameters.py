@@ -1,4 +1,4 @@
-"""The table of parameters, and what is made of it: options, ranges, and the estimators' own defaults."""
+"""The table of parameters, and what is derived from it: options, ranges, and the estimators' defaults."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_estimator_has_the_declared_parameters_and_defaults(learner: str, reg
 
 
 def beyond(kind: Integer | Number) -> Iterator[Any]:
-    """Values just outside of a range, and some of another kind."""
+    """Values just outside a range, and some of other types."""
     if isinstance(kind, Integer):
         assert kind.most is not None
         yield from (kind.least - 1, kind.most + 1, kind.least + 0.5, float(kind.least))
@@ -74,7 +74,7 @@ def beyond(kind: Integer | Number) -> Iterator[Any]:
     yield from (True, "1", [kind.least])
 
 
-#: What else has to be said for a parameter to have a meaning.
+#: Other parameters that have to be given for a parameter to have a meaning.
 BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     ("karma", "horizon"): {"rho": "auto"},
     ("karma", "regularity"): {"rho": "auto", "gamma": "auto"},
@@ -132,7 +132,7 @@ def test_the_form_of_a_parameter_does_not_show(learner: str, name: str) -> None:
         again = model.clone()
         assert getattr(again, name) == getattr(models[0], name) == FORMS[name][0]
         assert getattr(type(model)(**{name: form}), name) == FORMS[name][0]
-        # A copy that went through a file is of the same parameters, and goes on alike.
+        # A copy loaded from a file has the same parameters, and behaves the same.
         loaded, _, _ = from_bytes(to_bytes(model), "it")
         assert merge([model, loaded]).steps == 2 * model.steps
         assert loaded.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
@@ -160,7 +160,7 @@ def test_a_class_has_one_weight() -> None:
         KARMAClassifier(class_weight={1: 2, "1": 3})
 
 
-#: What hardly any parameter of a learner may be.
+#: Values that hardly any parameter of a learner accepts.
 WRONG: dict[str, Any] = {
     "large": 10**400,
     "larger": -(10**5000),
@@ -173,7 +173,7 @@ WRONG: dict[str, Any] = {
     "model": LogisticRegression(),
     "object": object(),
 }
-#: These are words, and none by name.
+#: Exceptions: any words for ``na``, and empty mappings of names.
 ALLOWED = {
     "na": {"list", "empty", "dict"},
     "sentinel": {"empty"},
@@ -242,7 +242,7 @@ def test_a_tracker_has_the_defaults_of_the_command_line(kind: Any) -> None:
 def test_generate_has_the_defaults_of_the_plan_it_makes(spec: Any) -> None:
     options = cli.commands["generate"].make_context("generate", ["lowrank"]).params
     own = {name: parameter.default for name, parameter in signature(spec).parameters.items()}
-    # What differs from kind to kind has none on the command line.
+    # Defaults that differ between kinds are None on the command line.
     assert all(options[name] in (None, default) for name, default in own.items())
     assert {name for name in own if options[name] is None} <= {"blocks", "drift"}
 
@@ -252,7 +252,7 @@ def test_every_parameter_of_a_learner_is_an_option(command: str) -> None:
     options = {parameter.name: parameter for parameter in cli.commands[command].params}
     names = [each.flag or each.name for each in LEARNING.values()]
     assert names == [name for name in options if name in names]
-    # A model file may say what they are: that nothing was said is not that the default was.
+    # A model file may hold their values: an option that is not given is not the same as its default.
     assert all(options[name].default is None for name in names)
 
 

@@ -60,13 +60,13 @@ def state(loop: Kept) -> Any:
 
 
 def split(loop: Kept) -> tuple[Any, Any]:
-    """What the encoder knows, and what the learner does."""
+    """The state of the encoder, and that of the learner."""
     arrays = dict(state(loop)[1])
     return {name: arrays.pop(name) for name in ("moments", "levels", "tallies", "once", "uses")}, arrays
 
 
 def late(given: list[dict[str, Any]], rng: random.Random) -> tuple[list[dict[str, Any]], list[int]]:
-    """The events without labels and the labels alone, each after its event; and label order."""
+    """Events without labels and label records, each after its event; and the order of labels."""
     waiting: list[dict[str, Any]] = []
     stream: list[dict[str, Any]] = []
     order: list[int] = []
@@ -95,17 +95,17 @@ def test_late_labels_teach_as_in_their_order(task: str, seed: int, cuts: list[in
     for begin, end in pairwise(ends):
         loop.feed(lines(stream[begin:end]), begin + 2)
         ignoring.feed(lines(stream[begin:end]), begin + 1)
-    # Who ignores events without a label learns them as if they came with it.
+    # If events without a label are ignored, they are learned as if they came with it.
     direct = a_loop(None, task)
     direct.feed(lines([events_[i] for i in order]))
     assert state(ignoring) == state(direct)
-    # Else names and scales are learned when events come, and the rest in the order of the labels.
+    # Otherwise names and scales are learned when events arrive, and the rest in the order of the labels.
     arrived, labelled = (a_loop(None, task, scale=False) for _ in range(2))
     arrived.feed(lines([named, *(without(event, "y") for event in events_)]))
     labelled.feed(lines([named, *(events_[i] for i in order)]))
     encoder, learner = split(loop)
     assert (encoder, learner) == (split(arrived)[0], split(labelled)[1])
-    # The loss is that of the prediction as it was made.
+    # The loss is that of the original prediction.
     first = {row["id"]: row for row in loop.rows if "target" not in row}
     for row in loop.rows:
         if "target" in row:
@@ -136,7 +136,7 @@ def test_how_records_are_cut_never_shows_however_tight_the_bounds(
 ) -> None:
     rng = random.Random(seed)
     stream, _ = late(made([0, 1], 40, seed), rng)
-    # Clocks of several partitions: time goes back, too.
+    # Clocks of several partitions: time may go back, too.
     times = [10.0 * (i // 4) * 0.3 + rng.uniform(-15.0, 15.0) for i in range(len(stream))]
 
     def after(ends: list[int]) -> Any:
@@ -154,7 +154,7 @@ def test_how_records_are_cut_never_shows_however_tight_the_bounds(
 def test_a_late_label_ends_no_batch_unless_its_event_is_in_it(
     monkeypatch: pytest.MonkeyPatch, task: str, seconds: float | None
 ) -> None:
-    # A batch of two records takes nearly as long as one of twenty.
+    # A batch of two records costs nearly as much as one of twenty.
     stream: list[dict[str, Any]] = []
     for event in made([0, 1], 600, 0):
         stream.append(without(event, "y"))
@@ -177,7 +177,7 @@ def test_labels_turn_out_to_be_numbers_while_events_wait() -> None:
     loop.feed(lines([{"id": 1, "a": 1}, {"id": 2, "a": 2}, {"id": 2, "y": 0}, {"id": 1, "y": 3.5}]))
     loop.feed(lines([{"id": 3, "a": 3}, {"id": 3, "y": 2}]))
     assert [row["target"] for row in loop.rows if "target" in row] == [0, 3.5, 2]
-    # As a class no number had been predicted: it is predicted now, before the label is learned.
+    # While labels were classes no number was predicted: it is predicted now, before the label is learned.
     assert loop.rows[3]["prediction"] == 0.0
     assert loop.rows[3]["loss"] == 3.5**2
     assert loop.rows[5]["prediction"] == loop.rows[4]["prediction"]
@@ -230,7 +230,7 @@ def test_resuming_with_events_that_wait(streamkarma: Program, tmp_path: Path) ->
     arguments = ("learn", "--id", "id", "--pending", "50")
     whole = streamkarma(*arguments, "--model", "whole", records=stream)
     first = streamkarma(*arguments, "--model", "parts", records=stream[:90])
-    # What was said once need not be said again.
+    # Options given once need not be given again.
     second = streamkarma("learn", "--model", "parts", records=stream[90:])
     assert first.rows + second.rows == whole.rows
     assert (tmp_path / "parts").read_bytes() != b""
@@ -242,13 +242,13 @@ def test_what_does_not_match_is_counted(streamkarma: Program, tmp_path: Path) ->
     records = [
         {"id": 1, "a": 1.0},
         {"id": 2, "a": 2.0},
-        {"id": 3, "a": 3.0},  # the first must go
+        {"id": 3, "a": 3.0},  # evicts the first
         {"id": 1, "y": 1},  # too late
         {"id": 3, "y": 0},
         {"id": 9, "y": 1},  # early
         {"id": 9, "a": 4.0},
         {"id": 2, "a": 2.5},  # again: the older one expires
-        {"id": 2, "y": 1, "a": 77.0},  # the event's attributes count, not the label's
+        {"id": 2, "y": 1, "a": 77.0},  # the event's attributes are used, not the label's
         {"id": 8, "y": 0, "a": 5.0},  # an event that has its label
         {"a": 6.0, "y": 1},  # no id
         {"id": 3},
@@ -285,7 +285,7 @@ def test_what_has_no_time_came_when_the_record_before_it_did() -> None:
     records = [{"id": n, "a": 1} for n in range(4)]
     loop.loop.feed(_at([1e9, None, 1e9 + 50, None], records))
     assert (pending.expired, pending.sizes()["events"]) == (0, 4)
-    # A clock that was far ahead does not stay there.
+    # A clock that is far ahead does not stay there.
     loop.loop.feed(_at([2e9, 1e9, 1e9 + 61, None], [{"id": 9}, {"id": 10}, {"id": 11}, {"id": 12}]))
     assert (pending.expired, pending.clock) == (4, 1e9 + 61)
 
@@ -298,7 +298,7 @@ STAMPS = [f"2026-03-01T00:{t // 60:02}:{t % 60:02}Z" for t in range(200)]
 
 
 def _timed(form: str) -> list[dict[str, Any]]:
-    """A stream whose records say when they were, in one of the forms, now and then not at all."""
+    """A stream of records with times in one of the forms, some of them without."""
     stream, _ = late(made([0, 1], 80, 1), random.Random(1))
     stream += [{"id": -i, "a": 1.0} for i in range(1, 6)]
     forms = {"number": lambda t: 1.5e9 + t, "text": STAMPS.__getitem__}
@@ -317,7 +317,7 @@ def test_time_may_be_an_attribute_and_equal_runs_are_equal(tmp_path: Path, form:
                      predictions=str(tmp_path / f"{name}.rows"), pending=50, pending_seconds=3.0,
                      fields={"id": "id", "time": "at"}).execute()  # fmt: skip
         model, kept, arrays = load_with_run(tmp_path / name)
-        # A file counts from its own beginning: of two parts, the model has taken the second.
+        # Lines are counted from the beginning of a file: with two parts, those of the second are stored.
         assert kept.pop("input")["lines"] == len(stream) - (cut if cut < len(stream) else 0)
         del kept["outputs"]
         save(model, tmp_path / name, kept, arrays)
@@ -325,7 +325,7 @@ def test_time_may_be_an_attribute_and_equal_runs_are_equal(tmp_path: Path, form:
     assert found[0] == found[1] == found[2]
     model, kept, arrays = load_with_run(tmp_path / "one")
     assert "at" not in model.vocabulary.attributes
-    # Some had waited too long, and nothing that waits is older than that.
+    # Some events have expired, and none that waits is older than the bound.
     assert 0 < model.steps < 70
     waits = [time for _, time, *_ in from_json_lines(arrays["pending.events"])]
     assert waits
@@ -370,7 +370,7 @@ def test_more_may_wait_than_a_header_takes(
 
     run("whole", "m")
     run("first", "n")
-    # Before, what waits was in the header.
+    # Older files had waiting events in the header.
     model, kept, arrays = load_with_run(tmp_path / "n")
     for name in ("events", "labels"):
         kept["pending"][name] = list(from_json_lines(arrays.pop(f"pending.{name}")))
@@ -396,7 +396,7 @@ def test_a_model_whose_pending_events_are_none(
     for command in (["inspect", "m"], ["learn", "--model", "m"]):
         refused = streamkarma(*command)
         assert (refused.code, refused.stderr.count("\n")) == (1, 1) or refused.code == 2, refused.stderr
-        assert "m holds no list of pending events" in refused.stderr
+        assert "m has no valid list of pending events" in refused.stderr
 
 
 def test_a_bound_in_time_needs_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -457,7 +457,7 @@ def test_labels_from_a_topic(cluster: Cluster) -> None:
     rng.shuffle(order)
     source, labels, output = cluster.topic("in"), cluster.topic("labels"), cluster.topic("out")
     arguments = [source, "--label-topic", labels, "--output-topic", output, "--id", "id", "--model", "m"]
-    # To a mixture it makes a difference that labels are late, and to scales.
+    # Late labels make a difference to a mixture, and to scales.
     arguments += ["--learner", "karma", "--unlabelled", "ignore"]
     cluster.put(source, [without(event, "y") for event in given])
     cluster.attach(*arguments, "--until-end", "--pending", "700")

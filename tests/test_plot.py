@@ -1,4 +1,4 @@
-"""The picture of a regret report: everything in it is said, and can be read."""
+"""The plot of a regret report: it is complete and legible."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_every_baseline_is_named(number: int, tmp_path: Path) -> None:
     draw(report(NAMES[:number]), str(tmp_path / "p.svg"))
     found = texts(tmp_path / "p.svg")
     assert {"karma", *NAMES[:number]} <= set(found)
-    # Beside the bars, and the curves of regret if it is linear; of many those in the middle are grey.
+    # Named beside the bars, and beside regret curves if linear; of many curves the middle ones are grey.
     grey = {1: 0, 3: 0, 8: 2}.get(number, len(LINEAR) + 1 - 6)
     assert found.count(f"{grey} more, grey") == bool(grey)
     assert [found.count(name) for name in NAMES[:number] if name in [*LINEAR, "full"]].count(1) == grey

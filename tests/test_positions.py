@@ -1,4 +1,4 @@
-"""How much of an input was taken: lines, bytes and a checksum, however it was read."""
+"""How much of an input was consumed: lines, bytes and a checksum, however it was read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def position(content: bytes, lines: int) -> Position:
-    """The place behind so many lines."""
+    """The position after this many lines."""
     taken = b"".join(content.splitlines(keepends=True)[:lines])
     return Position(lines, len(taken), zlib.crc32(taken))
 
@@ -35,7 +35,7 @@ def position(content: bytes, lines: int) -> Position:
 def test_every_block_knows_where_it_stands(content: bytes, cuts: list[int], marked: bool) -> None:
     if marked:
         content = BOM + content
-    # A mark at the beginning comes in one piece.
+    # A byte order mark at the beginning comes in one piece.
     ends = sorted({0, len(content), *(max(3, cut % (len(content) + 1)) for cut in cuts if len(content) > 3)})
     pieces = iter([content[a:b] for a, b in pairwise(ends)])
     done = 0

@@ -41,7 +41,7 @@ def test_no_more_is_read_than_has_room() -> None:
 
     ahead = Prefetch(items(), never, depth=2)
     assert first(ahead) == 0
-    # Two wait, and one more is in hand for as long as they do.
+    # Two wait, and the reader holds one more meanwhile.
     assert third.wait(10)
     ahead.close()
     assert len(read) <= 6

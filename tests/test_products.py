@@ -24,10 +24,10 @@ from tests.test_explicit import (
     step_of,
 )
 
-#: Places of products are taken modulo this prime.
+#: Positions of products are modulo this prime.
 PLACES = 1_073_741_789
 
-#: Past every name that was learned; see ``PASSING`` in the engine's vocabulary.rs.
+#: Beyond all learned names; see ``PASSING`` in the engine's vocabulary.rs.
 UNKNOWN = 1 << 30
 
 
@@ -43,7 +43,7 @@ def model_of(
 def features(items: Items, room: int, most: int = 1 << 19) -> Array:
     """By the definition: the lower triangle of x x', the constant and its product with x first.
 
-    Of an event with more products than ``most`` only its largest values are multiplied with each other.
+    In an event with more products than ``most`` only the largest values are multiplied with each other.
     """
     x, there = np.zeros(room), np.zeros(room, bool)
     for coordinate, value in [(0, 1.0), *[item[1:] for item in items]]:
@@ -126,7 +126,7 @@ def test_blocks_single_events_and_going_around_give_the_same_bits(
     block = block_of(events)
     scores, losses = whole.run(block, labels, weights)
     for begin, end in pairwise(sorted({0, 120, *cuts})):
-        # Not from 0 on, as the parts of a block are.
+        # Starts that do not begin at 0, like those of parts of a block.
         part = block._replace(starts=block.starts[begin : end + 1])
         for model in (pieces, resumed):
             some, lost = model.run(part, labels[begin:end], weights[begin:end])
@@ -159,7 +159,7 @@ def test_predicting_weight_zero_and_names_never_learned_leave_no_trace() -> None
         other.run(block_of(unknown[:1]), np.ones(1), np.zeros(1))
         other.run(block_of(events[t : t + 1]), labels[t : t + 1], np.ones(1))
     assert same_state(one, other)
-    # What was never learned counts in the norm of an event alone.
+    # Names that were never learned only contribute to an event's norm.
     said, plain = one.scores(block_of(unknown)), one.scores(block_of(events))
     assert (np.abs(said) < np.abs(plain)).all()
     assert (np.sign(said) == np.sign(plain)).all()
@@ -191,7 +191,7 @@ def test_places_do_not_overflow_however_many_coordinates() -> None:
     phi /= np.linalg.norm(phi, axis=1, keepdims=True)
     made = products_of_features(moved, model, hashed=True)
     np.testing.assert_allclose(made, phi @ phi.T, atol=1e-12)
-    # What was never learned counts in the norm of an event alone.
+    # Names that were never learned only contribute to an event's norm.
     more = np.array([features([*items, (99, 10, 1.0), (100, 11, 1.0)], 12) for items in near])
     known = np.array([features(items, 10) for items in near])
     known /= np.linalg.norm(more, axis=1, keepdims=True)
@@ -289,7 +289,7 @@ def test_a_state_that_contradicts_itself_is_refused(name: str, change: Any, tabl
     arrays = model.arrays()
     arrays[name] = change(arrays[name])
     if name == "known" and table_bits == 8:
-        # Hashed weights stay where they are, whatever is known by now.
+        # Hashed weights stay where they are, whatever names are known.
         model_of(table_bits=table_bits).restore(arrays, 7, 61)
         return
     with pytest.raises(ValueError, match="contradict"):

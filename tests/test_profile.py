@@ -1,4 +1,4 @@
-"""A profile against pandas, and against what was put into generated streams."""
+"""A profile against pandas, and against the properties of generated streams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def profile_of(rows: list[dict[str, Any]], size: int = 700, **how: Any) -> dict[
 
 
 def generated(events: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Numbers, categories and tags that are missing together or on their own."""
+    """Numbers, categories and a boolean that are missing together or on their own."""
     rng = np.random.default_rng(seed)
     rows = []
     for t in range(events):

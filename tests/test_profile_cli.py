@@ -49,7 +49,7 @@ def test_the_tests_of_missingness_need_no_scikit_learn(tmp_path: Path) -> None:
 
 
 class Page(HTMLParser):
-    """What is in a page: elements that are open, and all attributes."""
+    """The content of a page: open elements, and all attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

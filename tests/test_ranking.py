@@ -1,4 +1,4 @@
-"""Attributes ranked over a window of events: of the input, kept by the model, or drawn from what it knows."""
+"""Attributes ranked over a window of events: of the input, kept by the model, or drawn from its moments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from streamkarma.estimators.learners import LEARNERS
 from streamkarma.estimators.windows import window_of
 from tests.test_explaining import NAMES, stream, trained
 
-#: Of the attributes of ``stream``, which rows lack too few of to leave any out of ``missing``.
+#: The attributes of ``stream``: too few for ``missing`` to leave out any that a row lacks.
 ALL = {*NAMES, "kind"}
 
 
 def invoke(*arguments: str, given: str = "", code: int = 0) -> str:
-    """What a command prints, or, if it fails, says."""
+    """The output of a command, or its error if it fails."""
     result = CliRunner().invoke(cli, list(arguments), given)
     assert result.exit_code == code, (result.output, result.exception)
     return result.stdout if code == 0 else f"{result.output} {result.exception}"
@@ -36,7 +36,7 @@ def lines(classes: int, events: int = 60, seed: int = 7, **more: Any) -> str:
 
 
 def learned(folder: Path, given: str, *options: str) -> str:
-    """The path of a model of these lines."""
+    """The path of a model trained on these lines."""
     path = str(folder / "m.karma")
     invoke("learn", "-", "--model", path, "--no-predictions", "--quiet", *options, given=given)
     return path
@@ -76,7 +76,7 @@ def test_every_model_is_ranked_without_input(tmp_path: Path, learner: str, class
     [(0, []), (2, []), (3, []), (2, ["--entity", "device"]), (2, ["--task", "multiclass"])],
 )
 def test_over_an_input_means_are_those_of_its_rows(tmp_path: Path, classes: int, options: list[str]) -> None:
-    """Of so many of the latest events as the window has, with what entities said before."""
+    """Over as many of the latest events as the window has, with earlier values of entities."""
     path = learned(tmp_path, lines(classes, device="p"), *options)
     given = lines(classes, 30, seed=9, device="p")
     ignored = [] if "--entity" in options else ["--ignore", "device"]
@@ -97,7 +97,7 @@ def test_over_an_input_means_are_those_of_its_rows(tmp_path: Path, classes: int,
 
 @pytest.mark.parametrize(("scale", "near"), [(True, 0.1), (False, 1e-6)])
 def test_what_neighbours_keep_are_the_latest_events(scale: bool, near: float) -> None:
-    """Numbers that are standardised are those that the learner saw, by the scale of today."""
+    """Standardised numbers are those that the learner saw, by the current scale."""
     model = trained("neighbors", 2, 400, scale=scale, window=40)
     window = window_of(model, 25)
     assert window.source == "kept"
@@ -108,7 +108,7 @@ def test_what_neighbours_keep_are_the_latest_events(scale: bool, near: float) ->
 
 
 def test_a_window_that_lacks_events_is_not_used() -> None:
-    """Events of very many values are not kept, and the others would not be like them."""
+    """Events with very many values are not kept, and the others do not represent them."""
     model, wide = trained("auto", 2, 50), {f"w{i}": float(i) for i in range(140)}
     assert window_of(model, 10).source == "kept"
     model.learn_one(wide, 1)
@@ -117,7 +117,7 @@ def test_a_window_that_lacks_events_is_not_used() -> None:
 
 
 def test_events_are_drawn_as_the_model_knows_them() -> None:
-    """Numbers and categories that go together, and what is missing as often as it was."""
+    """Numbers and categories that are correlated, and missing values as often as in the stream."""
     model, random = LEARNERS["subspace"][False](), np.random.default_rng(2)
     for _ in range(2000):
         a = random.normal()

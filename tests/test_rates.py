@@ -1,4 +1,4 @@
-"""What labels say of categories, where an attribute has many: as a number that all learners see."""
+"""Label rates of categories, if an attribute has many: a number that all learners see."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TASKS = ["binary", "multiclass", "regression"]
 
 
 def stream(events: int, seed: int = 0, task: str = "binary", users: int = 80) -> Events:
-    """Users with a taste of their own, of whom a few come often, and a number that says nothing."""
+    """Users with individual tastes, a few of them frequent, and an irrelevant number."""
     tastes = np.random.default_rng(99).standard_normal(users)
     rng = random.Random(seed)
     result = []
@@ -62,7 +62,7 @@ def event_label(task: str, score: float) -> Any:
 
 
 def as_numbers(events: Events) -> Events:
-    """The same with numbers as the names of users, which say nothing by their size."""
+    """The same with numbers as the names of users; their size is meaningless."""
     numbers = random.Random(1).sample(range(1000, 9000), 100)
     return [
         {**event, "user": numbers[int(event["user"][1:])]} if "user" in event else event for event in events
@@ -85,7 +85,7 @@ def bits(model: Any) -> Any:
 
 
 def rates_of(model: Any) -> dict[str, bytes]:
-    """What labels say of categories, of a whole state."""
+    """The label rates of categories in a state."""
     return {name: array for name, array in bits(model)[1].items() if name.startswith("rates.")}
 
 
@@ -185,7 +185,7 @@ def test_resumed_is_never_stopped(made: Any, numbers: bool, tmp_path: Path) -> N
 
 
 def test_where_the_task_shows_late_resumed_is_never_stopped(tmp_path: Path) -> None:
-    """The first model is a classifier, whose rates have room for several classes."""
+    """The first model is a classifier, with room for several classes in its rates."""
     events = stream(300, 2, "regression")
     for t, event in enumerate(events):
         event.update({"item": f"i{t % 45}"} if t > 150 else {"y": None} if t < 100 else {})
@@ -217,7 +217,7 @@ def test_where_the_task_shows_late_resumed_is_never_stopped(tmp_path: Path) -> N
 def test_a_merged_model_has_them_whichever_class_came_first(
     learner: type, names: str, tolerance: float
 ) -> None:
-    """With the classes the other way round, trees forget the rates, and logarithms are about right."""
+    """With the classes swapped, trees drop the rates, and logarithms are approximate."""
     events = [{**event, "y": names[event["y"] > 0]} for event in stream(400, 3)]
     events.sort(key=lambda event: event["y"] != names[0])
     first, rest = events[:1], events[1:]
@@ -265,7 +265,7 @@ def test_late_labels_are_heeded_when_they_come() -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_they_tell_soon_of_whom_little_is_known(task: str) -> None:
-    """Many users of whom each comes seldom: a weight of its own would learn slowly."""
+    """Many users that are rare: weights of their own would be learned slowly."""
     events = stream(6000, 4, task, 1500)
     errors = {}
     for rates in (True, False):
@@ -290,7 +290,7 @@ def test_they_tell_soon_of_whom_little_is_known(task: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_numbers_are_names_where_that_tells_more_than_their_size(task: str) -> None:
-    """Otherwise a model is as one that has no rates."""
+    """Otherwise a model equals one without rates."""
     by_name = as_numbers(stream(3000, 6, task))
     rng = random.Random(7)
     sizes = [{"user": rng.randrange(100), "x": rng.gauss(0, 1)} for _ in range(3000)]
@@ -317,7 +317,7 @@ def test_numbers_are_names_where_that_tells_more_than_their_size(task: str) -> N
 def test_what_numbers_tell_of_a_stay_counts_only_if_it_was_known_when_they_were_asked_about(
     seed: int,
 ) -> None:
-    """Labels of a stay come at once: they foretell each other, and did not when the events were predicted."""
+    """Labels of a stay come at once: they predict each other, but not yet when the events were predicted."""
     gains = {}
     for asked in (True, False):
         rng, model = random.Random(seed), KARMAMixtureClassifier()
@@ -339,7 +339,7 @@ def test_few_categories_have_none_and_many_have_them_beyond_all_bounds() -> None
     assert "user.rate" not in few.vocabulary.attributes
     assert not rates_of(few)
     assert "rated_categories" not in few.summary()
-    # Of 80 users half have no place at a time: there are too few coordinates for them.
+    # Half of the 80 users have no coordinate at any time: there are too few.
     bounded = learned(ExplicitKARMAClassifier(max_coordinates=48), stream(900, 6))
     assert bounded.summary()["evicted"] > 0
     assert bounded.summary()["rated_categories"] > 60
@@ -388,7 +388,7 @@ def test_who_resumes_knows_the_rates_of_an_attribute_that_has_few_categories_lef
     model = ExplicitKARMAClassifier(max_attributes=120, max_coordinates=120)
     numbers = random.Random(3)
     for t in range(3000):
-        # First 40 categories, later ten, while other names push them out.
+        # First 40 categories, later ten, while other names evict them.
         categories = 40 if t < 1500 else 10
         x: dict[str, Any] = {"c": f"c{numbers.randrange(categories)}", "x": numbers.gauss(0, 1)}
         x |= {f"n{numbers.randrange(60 if t < 1500 else 4000)}": 1.0 for _ in range(3)}

@@ -13,7 +13,7 @@ from streamkarma.connectors.kafka.tags import Tag
 from tests.cluster import Cluster, Record, events, lines, spread, until
 from tests.test_crashes import deadly
 
-#: Which one does not matter here; this one starts soonest.
+#: Any learner would do here; this one starts fastest.
 LEARNER = ("--learner", "explicit")
 CHANGED = "has changed (it was recreated, or this is another cluster)"
 
@@ -28,7 +28,7 @@ def test_the_new_topic_is_read_as_the_user_says(cluster: Cluster, start: str, se
     assert CHANGED not in said
     first = cluster.kept("m")["topic_ids"]
     cluster.recreate(source, 2)
-    # More than there were, so that the offsets do not show it.
+    # More records than before, so that the offsets do not show it.
     cluster.put(source, spread(given[30:], 2))
     said = cluster.attach(*arguments)
     where = "its beginning" if start == "earliest" else "its end"
@@ -39,7 +39,7 @@ def test_the_new_topic_is_read_as_the_user_says(cluster: Cluster, start: str, se
     assert sum(kept["kafka"][source].values()) == 60
     assert (kept["topic_ids"].keys(), kept["topic_ids"] == first) == ({source}, False)
     assert json.loads((cluster.folder / "s.json").read_text())["kafka"]["recreated"] == [source]
-    # It is known from now on.
+    # The new topic is known from now on.
     assert CHANGED not in cluster.attach(*arguments)
     assert cluster.kept("m")["events"] == kept["events"]
 
@@ -50,7 +50,7 @@ def test_under_a_running_process(cluster: Cluster) -> None:
     arguments = [source, "--output-topic", output, "--model", "m", "--id", "id", *LEARNER]
     with cluster.start(*arguments) as process:
         until(lambda: len(cluster.rows(output)) == 50, process)
-        # Long enough to be noticed: kafka-python goes on at the old offset otherwise.
+        # Long enough to be noticed: otherwise kafka-python continues at the old offset.
         cluster.recreate(source, pause=1.0)
         cluster.put(source, given[50:])
         until(lambda: len(cluster.rows(output)) == 120, process)
@@ -111,7 +111,7 @@ def test_what_was_answered_from_the_old_topic_cannot_be_learned_again(cluster: C
 def test_a_model_without_ids_gets_them(cluster: Cluster) -> None:
     source = cluster.topic("in")
     cluster.put(source, events(20))
-    # As an older version of this program wrote it, or as with brokers that have no ids.
+    # As written by an older version of this program, or with brokers that have no ids.
     script = """
 from streamkarma.connectors.kafka._private import TopicConsumer
 TopicConsumer.topic_id = lambda self, topic: None
@@ -126,7 +126,7 @@ main()
     assert CHANGED not in said
     assert cluster.kept("m")["topic_ids"].keys() == {source}
     assert cluster.kept("m")["events"] == 21
-    # Without ids, a topic that ends before its offset is all that shows.
+    # Without ids, only a topic that ends before its offset is noticed.
     cluster.recreate(source)
     cluster.put(source, events(5))
     with cluster.start(source, "--until-end", "--model", "m", *LEARNER, script=script) as process:

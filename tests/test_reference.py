@@ -1,4 +1,4 @@
-"""The reference against Algorithm 1 as the paper writes it, and the engine against the reference."""
+"""The reference against Algorithm 1 as in the paper, and the engine against the reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOSSES = {"hinge": 0, "logistic": 2}
 def events(seed: int, many: int, attributes: int = 6) -> tuple[list[Record], list[bool], list[float]]:
     """Numbers and one category, half of them missing; labels and weights.
 
-    With a second category two patterns could keep exactly as much, and rounding would choose.
+    With a second category two patterns could preserve exactly as much, and rounding would decide.
     """
     rng = np.random.default_rng(seed)
     rows = stream(seed, many, attributes)

@@ -1,4 +1,4 @@
-"""Batch learners that vote: their trees as arrays, when they are fitted and used, and their state."""
+"""Batch learners as experts: their trees as arrays, when they are fitted and used, and their state."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def labels_of(events: Block, task: str) -> Floats:
 
 
 def sample(task: str, events: int = 400) -> Snapshot:
-    """Several classes are 0, 2 and 4: there are more than occur."""
+    """With several classes, labels are 0, 2 and 4: not all classes occur."""
     seen, reservoir = block(events, 100), Reservoir(events)
     weights = 1.0 + np.arange(events) % 2
     facts = np.column_stack([labels_of(seen, task), weights, np.zeros((events, 2))])
@@ -100,7 +100,7 @@ def by_library(name: str, snapshot: Snapshot, task: str, X: Floats) -> Floats:
         made = RandomForestRegressor if task == "regression" else RandomForestClassifier
         model = made(TREES, min_samples_leaf=MIN_LEAF, random_state=0)
     if name == "trees":
-        # There, values are in single precision, in which a large mean would leave no digits for the rest.
+        # The library uses single precision, in which a large mean would leave no digits for the rest.
         middle, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
         table, X = (table - middle) / spread, (X - middle) / spread
     model.fit(table, y, sample_weight=weights)
@@ -113,7 +113,7 @@ def by_library(name: str, snapshot: Snapshot, task: str, X: Floats) -> Floats:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_values_far_from_zero_are_told_apart(name: str) -> None:
-    """Such as points in time, which single precision has not the digits for."""
+    """Such as timestamps, for which single precision has too few digits."""
     if name == "lightgbm":
         pytest.importorskip("lightgbm", reason="it is an extra")
     seen, reservoir = block(400, 100), Reservoir(400)
@@ -153,7 +153,7 @@ def test_trees_predict_what_the_library_does(name: str, task: str) -> None:
 
 
 def descended(ensemble: Ensemble, row: Floats) -> Floats:
-    """The sum of the trees for one row, as one would write it down."""
+    """The sum of the trees for one row, by definition."""
     total = np.zeros(len(ensemble.base))
     for node, output in zip(ensemble.roots.tolist(), ensemble.outputs.tolist(), strict=True):
         while ensemble.left[node] >= 0:
@@ -255,7 +255,7 @@ class Instant:
         return {name: each for name, each in fitted.items() if each is not None}, {}
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Nothing is running."""
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stream(task: str, events: int, seed: int = 100) -> list[tuple[dict[str, Any], Any]]:
-    """A bent target that no linear model finds; the third class comes late."""
+    """A nonlinear target that no linear model finds; the third class appears late."""
     rng = np.random.default_rng(seed)
     made = []
     for t in range(events):
@@ -312,7 +312,7 @@ def test_a_fit_is_used_at_a_stated_event(instant: None) -> None:
 def test_blocks_are_single_events(instant: None, task: str) -> None:
     events = stream(task, 420)
     one, other, single = (made(task) for _ in range(3))
-    # Scores have other columns before the third class is known, so it is what comes after that is compared.
+    # Scores have other columns before the third class is known, so only those after it are compared.
     assert in_blocks(one, events, 420)[300:].tobytes() == in_blocks(other, events, 37)[300:].tobytes()
     for x, y in events:
         single.predict_one(x)
@@ -350,7 +350,7 @@ def test_a_fit_that_knows_better_is_listened_to(
     events = stream(task, 900)
     model = made(task)
     in_blocks(model, events, 100)
-    # In the regression boosted trees of our own know as much.
+    # In the regression our own boosted trees are as good.
     who_knows = ["refit boosting", "blend", *(["boosted trees"] if task == "regression" else [])]
     assert sum(model.weights[name] for name in who_knows) > 0.4
     assert list(model.weights)[-2:] == ["refit boosting", "blend"]
@@ -377,7 +377,7 @@ def test_memory_is_bounded(instant: None) -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_values_are_kept_as_they_came(instant: None, late: bool) -> None:
-    """Not as the running scale had them when they came, nor where they wait for their label."""
+    """Not as the running scale had standardised them, not even while they wait for their label."""
     model = TaskModel("binary", {"refit": "boosting"}, None, lambda _: None, "auto")
     loop = kept(model, fields=Fields(id="id"), pending=Pending(1000))
     records = [{"id": t, "x": 100.0 + t % 7, "y": t % 3 == 0} for t in range(40)]
@@ -422,13 +422,13 @@ def test_what_fails_is_said_and_the_fit_before_stays(monkeypatch: pytest.MonkeyP
     snapshot = sample("binary", 150)
     snapshot.facts[:, 0] = 0.0
     found, problems = BackgroundFit(snapshot, ["boosting"], False).wait()
-    assert (found, problems) == ({}, {"boosting": "the sample has but one class"})
+    assert (found, problems) == ({}, {"boosting": "the sample has only one class"})
     fit_of_all = BackgroundFit(sample("binary", 150), ["boosting"], False)
     fit_of_all.close()
     assert fit_of_all.wait() == ({}, {"boosting": "its process ended early"})
 
 
-# What a user may say.
+# What users may pass.
 
 
 @pytest.mark.parametrize("refit", ["", "nothing", "trees,trees", "trees,", ["trees"], 1])

@@ -1,4 +1,4 @@
-"""Refits of models that learned apart: the names and classes of those that go on."""
+"""Refits of models that learned separately: the names and classes of the fits that are kept."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DROPPED = 2**32 - 1
 
 
 class Change(NamedTuple):
-    """As the engine has it."""
+    """As defined in the engine."""
 
     attributes: NDArray[np.uint32]
     coordinates: NDArray[np.uint32]
 
 
-#: Of the events that ``block`` makes: six attributes, and coordinates up to 22, of which 7 to 19 are free.
+#: For the events of ``block``: six attributes, and coordinates up to 22, of which 7 to 19 are free.
 COORDINATES = np.full(23, DROPPED, np.uint32)
 COORDINATES[:6], COORDINATES[20:] = [0, 9, 4, 8, 2, 30], [3, 31, 1]
 CHANGE: Any = Change(np.uint32([0, 5, 1, 3, 2, 6, 4]), COORDINATES)
@@ -63,7 +63,7 @@ def test_trees_and_samples_go_over_to_other_names(instant: None, task: str, name
     merging.merge([merged, few, one], [NOTHING, CHANGE, CHANGE])
     assert merged.fitted == one.fitted
     np.testing.assert_allclose(run(merged, task, carried(asked)), expected, rtol=0.0, atol=1e-9)
-    # From there on it is the same as by the old names, with fits of its own.
+    # From then on results equal those by the old names, with new fits.
     more = block(FIRST, 4)
     run(one, task, more, learned=True)
     run(merged, task, carried(more), learned=True)
@@ -80,7 +80,7 @@ def test_names_that_were_given_up_are_nobodys(instant: None) -> None:
     merging.merge([merged, gone], [NOTHING, CHANGE])
     sample = merged.state()[1]["0.coordinates"]
     before = gone.state()[1]["0.coordinates"]
-    # Those of the 100 events before, and those since.
+    # Coordinates of the 100 events before the eviction, and of those since.
     assert (sample == 4).sum() == (before >= 2**30).sum() > 0
     assert (sample >= 2**30).sum() == (before == 2).sum() > 0
     assert merged.state()[0]["indices"]["next"] > sample.max()

@@ -1,4 +1,4 @@
-"""What was suffered against what baselines would have suffered: stats, samples, fits, processes."""
+"""The learner's losses against those of baselines: stats, samples, fits, processes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def gappy(n: int, d: int, seed: int) -> Array:
 
 
 def facts_of(y: Array, own: Array | None = None, weights: Array | None = None) -> Array:
-    """What goes with events: a learner that suffers 1 each, unless said otherwise."""
+    """The facts of events: the learner's loss is 1 each unless given."""
     n = len(y)
     return np.column_stack([y, np.ones(n) if weights is None else weights,
                             np.ones(n) if own is None else own, np.zeros(n)])  # fmt: skip
@@ -96,13 +96,13 @@ class TestMemory:
         for begin, end in itertools.pairwise(np.cumsum([0, *sizes]).tolist()):
             rows = np.arange(begin, end)
             cut.add(block, rows, facts[rows])
-            # Being written and read in between does not show either.
+            # Saving and restoring in between makes no difference either.
             cut = Reservoir.restored(*cut.state())
         for one, other in zip(whole.snapshot(), cut.snapshot(), strict=True):
             assert np.array_equal(one, other)
         kept = whole.snapshot()
         assert kept.exact == (len(X) <= limit)
-        # What is kept of an event is the event.
+        # Events are kept whole.
         for row, first, last in zip(kept.facts[:, 0].astype(int), kept.starts, kept.starts[1:], strict=False):
             seen = np.flatnonzero(~np.isnan(X[row]))
             assert kept.coordinates[first:last].tolist() == (seen + 1).tolist()
@@ -226,7 +226,7 @@ class TestHindsight:
         assert row["error"] == 0.0
         assert row["baseline_loss"] < 1.0
         assert row["held_out_error"] > 0.35
-        # Scores that were too sure have been set right: about what knowing nothing costs.
+        # Overconfident scores have been calibrated: about the loss of knowing nothing.
         assert row["held_out_loss"] == pytest.approx(200 * np.log(2), rel=0.1)
 
     @pytest.mark.parametrize("name", ["zero", "karma-batch", "knn", "trees", "svd"])
@@ -244,7 +244,7 @@ class TestHindsight:
         X, y = rng.standard_normal((400, 2)), np.arange(400) % 20.0
         for name in ("trees", "knn"):
             row = evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")
-            # There is nothing to know, and with a matrix for a map 20 classes cost far more than that.
+            # There is nothing to learn, and with a full matrix 20 classes would cost far more than that.
             assert row["held_out_loss"] < 400 * np.log(20) * 1.15
 
     def test_several_classes_are_calibrated_as_well_as_they_can_be(self) -> None:
@@ -337,7 +337,7 @@ class TestHindsight:
 
 
 def whole_stream(n: int, d: int, rank: int, seed: int) -> tuple[Array, Array, Array]:
-    """Complete rows of a subspace, half of each observed, and labels linear in the complete rows."""
+    """Complete rows of a subspace, their observed values, and labels linear in the complete rows."""
     rng = np.random.default_rng(seed)
     whole = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
     w = rng.standard_normal(d)
@@ -366,7 +366,7 @@ class TestOracle:
             "logistic",
         )
         assert plain["error"] <= 0.03
-        # The subspace is another one then, and so is the least ‖w‖; what can be told apart is not.
+        # The subspace changes, and so does the least ‖w‖; what is separable does not.
         assert moved["error"] <= 0.03
 
     def test_the_bound_is_that_of_the_rival(self) -> None:
@@ -419,7 +419,7 @@ class TestSums:
     @pytest.mark.parametrize("size", [1, 3, 20])
     @pytest.mark.parametrize("far", [0.0, 1.7e9, -1e9])
     def test_they_agree_with_the_stored_events(self, size: int, far: float) -> None:
-        # Means over what is observed, categories and their siblings included, those that come later too.
+        # Means over observed values, with categories and their siblings, also those that appear later.
         block = Block(np.arange(0, 41, 2), np.int32([1, 2] * 20), np.int32([1, 3, 2, 3] * 10),
                       np.random.default_rng(0).standard_normal(40))  # fmt: skip
         y = far + np.random.default_rng(1).standard_normal(20)
@@ -463,7 +463,7 @@ def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") ->
 
 
 class Nobody:
-    """A worker that is not there."""
+    """A worker that does not exist."""
 
     is_alive = False
 
@@ -472,7 +472,7 @@ class Nobody:
 
 
 class FitHere:
-    """What a process answers, answered in this one: of processes the tests are below."""
+    """The answers of a worker, computed in this process; tests of processes are below."""
 
     worker = Nobody()
 
@@ -590,7 +590,7 @@ class TestTracker:
         tracker._record([("zero", {"events": 20, "baseline_loss": 1.0})])
         fed(tracker, 30, 30, task="regression")
         assert tracker.reservoir.events == 30
-        # What the labels were compared with as classes is no result.
+        # Comparisons from when the labels were classes are no results.
         assert not any(tracker.rows.values())
 
     def test_names(self) -> None:
@@ -615,7 +615,7 @@ class TestBackgroundFit:
         found: list[tuple[str, dict[str, Any]]] = []
         while not running.done:
             found += running.poll()
-            # The processor is for those who fit.
+            # Leave the processor to the fits.
             time.sleep(0.005)
         return dict(found)
 
@@ -665,7 +665,7 @@ class TestBackgroundFit:
         assert not again.worker.is_alive
 
     def test_a_worker_does_not_outlive_who_asked(self) -> None:
-        # Killed outright, nobody is there to end it.
+        # An asker that is killed outright cannot end it.
         code = (
             "import sys, time, tests.test_regret as t; snapshot = t.TestBackgroundFit().snapshot();"
             "r = t.BackgroundFit(snapshot, ['wii-meanfeat'], 'binary', 'logistic', 600);"

@@ -130,10 +130,10 @@ def test_the_sample_belongs_to_the_model(streamkarma: Program, tmp_path: Path) -
     refused = streamkarma(*first, "--regret", "zero", "--regret-memory", "60", records=EVENTS[100:200])
     assert refused.code == 2
     assert "keeps a sample of 50 events" in refused.stderr
-    # Other baselines may be asked from now on.
+    # Other baselines may be asked for from now on.
     streamkarma(*first, "--regret", "mean", records=EVENTS[100:200])
     assert summary(tmp_path)["regret"]["mean"]["events"] == 200
-    # Without --regret the sample ends; later it begins again with the events from there on.
+    # Without --regret the sample ends; later it begins again with the events from then on.
     streamkarma(*first, records=EVENTS[200:300])
     assert summary(tmp_path)["regret"] == {}
     streamkarma(*first, "--regret", "mean", records=EVENTS[300:400])
@@ -175,7 +175,7 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
 
 
 def test_the_report_has_recent_losses_and_where_errors_rose(streamkarma: Program) -> None:
-    # Of the last 1,500 events the labels are turned round; every tenth event has none.
+    # The labels of the last 1,500 events are inverted; every tenth event has none.
     events = [
         {"a": t % 7, "b": t % 3, "y": None if t % 10 == 9 else (t % 7 > 3) == (t < 1_500)}
         for t in range(3_000)

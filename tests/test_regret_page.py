@@ -1,4 +1,4 @@
-"""The page of a regret report in a real browser: it fits, asks for nothing, and tells what is pointed at."""
+"""The page of a regret report in a real browser: it fits, requests nothing, and shows tooltips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def opened(shown: Page, made: dict[str, Any], folder: Path, width: int = 1280, h
 
 
 def point(shown: Page, chart: str, curve: int, part: float = 1.0) -> None:
-    """Move the pointer to where a curve ends, or to where there has been a part of it."""
+    """Move the pointer to the end of a curve, or to a fraction of its length."""
     end = shown.value(f"""(() => {{
         const path = document.querySelectorAll('#{chart} path.curve')[{curve}];
         const end = path.getPointAtLength({part} * path.getTotalLength());
@@ -47,7 +47,7 @@ def test_what_is_pointed_at_is_told(tmp_path: Path) -> None:
         told = shown.until(TIP)
         last = made["learners"]["karma"]["regret"]["full"][-1]
         assert told == f"full16,384 events: {last['regret']:.0f} ± {2 * last['standard_error']:.1f}"
-        # Between the points of a curve, its nearest one is told, whatever else is near that.
+        # Between the points of a curve, its nearest one is shown, whatever else is near that.
         point(shown, "regret", 3, 0.7)
         assert shown.until(TIP, lambda text: text != told).startswith("class-mean8,192 events: ")
         point(shown, "losses", 2)

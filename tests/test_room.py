@@ -1,4 +1,4 @@
-"""When places run out: which names make room, what learners forget, and what goes on as before."""
+"""When room runs out: which names are evicted, what learners forget, and what stays the same."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KINDS: list[Any] = [
 
 
 def turning(n: int, seed: int = 0, alive: int = 12, life: int = 60) -> list[dict[str, Any]]:
-    """Labelled events of numbers and a category, whose names change all the time."""
+    """Labelled events of numbers and a category, with names that change all the time."""
     rng = random.Random(seed)
     stream = []
     for t in range(n):
@@ -225,7 +225,7 @@ def looped(plan: dict[str, Any], stream: list[dict[str, Any]], most: int, fields
 
 
 def test_a_late_label_never_teaches_a_newcomer() -> None:
-    """What an event that waits has, and was given up meanwhile, its label does not teach."""
+    """Names of a waiting event that were evicted meanwhile are not learned with its label."""
     stream = turning(200)
     asked = [{**{n: x for n, x in e.items() if n != "y"}, "id": i} for i, e in enumerate(stream)]
     labels = [{"id": i, "y": e["y"]} for i, e in enumerate(stream)]
@@ -245,7 +245,7 @@ def test_a_late_label_never_teaches_a_newcomer() -> None:
     assert model.vocabulary.entries() == at_once.vocabulary.entries()
     plain = {**FEW, "gamma": 1, "scale": False}
     for last, places in ((0, 3), (150, 2)):
-        # The first event has the constant, a name that stays and one that is given up in the end.
+        # The first event has the constant, a name that stays and one that is evicted in the end.
         first = {"id": -1, "steady": 1.0, "old": 2.0}
         stream = [{"id": i, "steady": 0.5, f"x{i // 5}": 1.0} for i in range(last)]
         loop = looped(plain, [first, *stream, {"id": -1, "y": 1}], 1000, fields, 1000)
@@ -272,7 +272,7 @@ def test_names_that_change_for_ever_are_learned_for_ever(made: Any) -> None:
 
 
 def test_what_is_kept_for_the_regret_means_what_it_meant() -> None:
-    """Each index that was given up is another from then on, whatever the blocks."""
+    """Each evicted index becomes another from then on, whatever the blocks."""
     by = encoder(max_coordinates=8)
     stream = split(turning(100))[0]
     meant: dict[int, Any] = {}

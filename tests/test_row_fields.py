@@ -1,4 +1,4 @@
-"""On a real broker: rows that say which record they answer, and topics that are scored as they stand."""
+"""On a real broker: rows with the position of their record, and topics that are scored as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POSITION = ("topic", "partition", "offset")
 
 
 def predict(cluster: Cluster, *given: str) -> list[dict[str, Any]]:
-    """The rows of the model m."""
+    """The rows that the model m predicts."""
     printed = cluster.run("predict", "m", *given, "--no-drift", stdout=True)
     return [json.loads(line) for line in printed.splitlines()]
 
@@ -60,7 +60,7 @@ def test_headers_are_repeated_as_they_are(cluster: Cluster) -> None:
         {**nothing, "site": "süd", "trace": {"base64": "/wA="}, "score": "7"},
         nothing,
     ]
-    # A header that is called like a field takes no field's place; a first event has no score yet.
+    # A header named like a field does not replace it; a first event has no score yet.
     assert "score" not in rows[0]
 
 
@@ -83,7 +83,7 @@ def test_predict_reads_a_topic_as_it_stands_and_leaves_no_trace(cluster: Cluster
     [letter] = [json.loads(line) for line in (cluster.folder / "dead").read_text().splitlines()]
     assert (letter["partition"], letter["offset"], letter["record"]) == (0, 451, "no json")
     assert groups(cluster) == before
-    # Keys and headers can be attributes there too, as for a model that was learned with them.
+    # Keys and headers can be attributes there too, as for a model trained with them.
     beside = ["--with-header", "h", "--with-timestamp", "at"]
     cluster.attach(source, "--until-end", "--model", "k", "--id", "id", *beside)
     scored = cluster.run("predict", "k", *topic, *beside, stdout=True).splitlines()

@@ -1,4 +1,4 @@
-"""Rows woven from columns are those that a dict for each would give."""
+"""Rows written from columns equal those made from one dict each."""
 
 from __future__ import annotations
 

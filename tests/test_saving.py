@@ -77,7 +77,7 @@ def test_the_model_before_is_kept_and_offered(tmp_path: Path) -> None:
         load(path)
 
 
-#: Replaces a file in a process that is killed at its k-th system call, for every k there is.
+#: Replaces a file in a process that is killed at its k-th system call, for every k.
 KILLED = """
 import os, sys
 from pathlib import Path
@@ -216,7 +216,7 @@ def test_a_model_that_cannot_be_written_is_said_at_the_start(tmp_path: Path, nam
 
 
 def test_a_file_or_folder_that_is_write_protected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # By what the system says of it, since root may write everything.
+    # With patched system calls, since root may write everything.
     save(made(), tmp_path / "model")
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)

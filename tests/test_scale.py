@@ -1,4 +1,4 @@
-"""The running scale: exact where nothing is wild, and not to be moved by what is."""
+"""The running scale: exact without outliers, and not moved by them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ finite = st.integers(-(10**9), 10**9).map(lambda i: i / 1000)
 
 
 def known(values: Any, longest: float = np.inf) -> Encoder:
-    """What is known of an attribute after some values."""
+    """An encoder that has learned some values of an attribute."""
     by = encoder(scale=True, longest=longest)
     encoded(by, [{"a": float(value)} for value in values])
     return by
@@ -35,7 +35,7 @@ def looked_at(by: Encoder, value: float) -> float | None:
 
 
 def reference(values: list[float]) -> tuple[float, float]:
-    """Mean and deviation of values of which none is seen twice, as the docstring of the module has it."""
+    """Mean and deviation of values that are all different, as in the docstring of the module."""
     first, later = np.array(values[:START]), values[START:]
     centre = np.median(first)
     distances = np.sort(np.abs(first - centre)[first != centre])

@@ -15,25 +15,25 @@ from tests.cluster import Cluster, Record, Running, events, lines, spread, until
 from tests.test_crashes import deadly
 from tests.test_share_crashes import SOON
 
-#: A process that is killed is known again by its name, and need not be waited for.
+#: A killed process is recognised by this name when it returns, and need not be waited for.
 NAMED = ("-X", "group_instance_id=scorer")
 
 
 def learned(cluster: Cluster, count: int, *given: str, seed: int = 0) -> str:
-    """A model that has learned so many events."""
+    """A model that has learned this many events."""
     cluster.learn(lines(events(count, seed)), "--id", "id", "--checkpoint-every", "100000", *given, model="m")
     return "m"
 
 
 def predicted(cluster: Cluster, given: list[dict[str, Any]], *more: str) -> list[dict[str, Any]]:
-    """The same by the pipe."""
+    """The same by the command predict."""
     (cluster.folder / "given.jsonl").write_bytes(b"\n".join(lines(given)))
     printed = cluster.run("predict", "m", "given.jsonl", *more, stdout=True)
     return [json.loads(line) for line in printed.splitlines()]
 
 
 def said_by(process: Running) -> str:
-    """What a process has said, which is to end now."""
+    """Terminate a process, and return its messages."""
     process.terminate()
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 143, said
@@ -51,7 +51,7 @@ def test_scoring_is_predicting_and_the_model_stays_as_it_is(cluster: Cluster) ->
     said = cluster.attach(*arguments, "--until-end", "--summary", "s.json")
     assert "no --model" not in said
     rows = cluster.rows(output)
-    # Each process counts the events of its own.
+    # Each process counts its own events.
     assert [row.pop("n") for row in rows] == [*range(1, 501), *range(1, 701)]
     expected = predicted(cluster, given)
     assert [row.pop("n") for row in expected] == list(range(1, 1201))
@@ -106,11 +106,11 @@ def test_killed_without_a_topic_to_answer_to_no_event_is_left_out(cluster: Clust
     assert path.read_bytes().startswith(written)
     ids = [json.loads(row)["id"] for row in path.read_text().splitlines()]
     assert set(ids) == set(range(600))
-    # What was written and not yet told to the group: one block.
+    # What was written and not yet committed to the group: one block.
     assert 0 < len(ids) - 600 <= 50
 
 
-#: Loses the brokers once, after the third block, and has committed nothing by then.
+#: Loses the brokers once, after the third block, before anything is committed.
 LOSING = """
 from streamkarma.connectors.kafka import offsets
 from streamkarma.connectors.kafka.errors import RetriableKafkaError
@@ -183,7 +183,7 @@ def test_a_new_model_is_used_from_then_on_and_a_broken_one_is_not(cluster: Clust
     with cluster.start(*arguments, "--metrics", "0") as process:
         address = wait_for("metrics and a live page").split()[-1]
         put(0, process)
-        # It goes on where it is, which is what another process does that learns and saves.
+        # The model learns on in place, as with another process that learns and saves.
         learned(cluster, 400, seed=1)
         wait_for("m was reloaded, 600 events learned")
         put(100, process)

@@ -1,4 +1,4 @@
-"""On a real broker: processes that share what they learn, by a topic of models."""
+"""On a real broker: processes that share what they learn through a topic of models."""
 
 from __future__ import annotations
 
@@ -183,8 +183,10 @@ def test_a_base_with_refits_is_refused_before_anything_is_made(cluster: Cluster)
 def test_why_a_topic_cannot_be_made_is_said_in_the_words_of_the_broker(cluster: Cluster) -> None:
     source, there, share = cluster.topic("in"), cluster.topic("a.b"), cluster.name("a_b")
     said = last(cluster.attach(source, "--share", share, *LEARNING, code=1))
-    assert f"there is no topic {share}, and it cannot be made (Topic '{share}' collides with existing" in said
-    assert said.endswith(f"{there}); make it with cleanup.policy=compact")
+    assert (
+        f"there is no topic {share}, and it cannot be created (Topic '{share}' collides with existing" in said
+    )
+    assert said.endswith(f"{there}); create it with cleanup.policy=compact")
 
 
 @for_all(st.none() | st.text())
@@ -225,7 +227,7 @@ def test_a_pulled_model_predicts_and_goes_on_alone(cluster: Cluster) -> None:
     assert [name for name, _ in model.merged_from] == [f"{source}/{number}" for number in range(3)]
     right = sum(model.predict_one({n: v for n, v in e.items() if n in "abcde"}) == e["y"] for e in given)
     assert right > 400
-    # It has the offsets, and so learns what came since.
+    # It has the offsets, and so learns what arrived since.
     cluster.put(source, spread(given[500:], 3))
     cluster.attach(source, "--model", "m", "--until-end", group="alone")
     assert cluster.kept("m")["events"] == 600
@@ -253,7 +255,7 @@ def _altered(records: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 @pytest.mark.parametrize(
     ("content", "change", "why"),
     [
-        (None, _altered, "the newest model of {} cannot be used, its bytes have another digest"),
+        (None, _altered, "the newest model of {} cannot be used, its checksum does not match"),
         (None, lambda records: records[1:], "the newest model of {} cannot be used, 0 of its"),
         (b"no model", lambda records: records, "{} cannot be unpacked: "),
         (
@@ -289,7 +291,7 @@ def test_where_no_model_is_left_the_events_that_are_there_are_learned_again(clus
     cluster.put(source, events(100))
     cluster.attach(*arguments)
     good = snapshots(cluster, share)[f"{source}/0"]
-    # The only model is removed, and another, which is none, is put in its place.
+    # The only model is removed, and an invalid one is put in its place.
     broken = encode(f"{source}/0", good._replace(content=b"no model"), 100)
     cluster.put(share, [Record(None, 0, f"{source}/0".encode()), *(Record(v, 0, k) for k, v in broken)])
     said = cluster.attach(*arguments)
@@ -297,7 +299,7 @@ def test_where_no_model_is_left_the_events_that_are_there_are_learned_again(clus
     check_partitions(cluster, share, source, by_partition(cluster, source, 1), *LEARNING)
     assert len(cluster.rows(output)) == 100
     cluster.put(share, [Record(b"{}", 0, BASE.encode())])
-    assert "the newest model of base cannot be used, it has no head" in cluster.attach(*arguments)
+    assert "the newest model of base cannot be used, it has no valid header" in cluster.attach(*arguments)
 
 
 def test_of_two_processes_that_begin_at_once_one_says_what_all_begin_as(cluster: Cluster) -> None:

@@ -51,7 +51,7 @@ def test_what_compaction_leaves_is_the_newest(
 ) -> None:
     records = [record for each in written for record in encode(NAME, each, chunk)]
     last = {key: place for place, (key, _) in enumerate(records)}
-    # Of older records some may still be there.
+    # Some of the older records may remain.
     left = [r for place, r in enumerate(records) if last[r[0]] == place or data.draw(st.booleans())]
     stored = TopicModels()
     put(stored, left)
@@ -106,17 +106,17 @@ MARK = hashlib.sha256(b"x" * 50).digest()[:16]
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (_without(0), "0 of its 50 bytes are there"),
-        (_without(1), "0 of its 50 bytes are there"),
-        (_without(4), "40 of its 50 bytes are there"),
-        (lambda records: [records[1], records[0], *records[2:]], "0 of its 50 bytes are there"),
-        (_with_chunk(1, MARK + b"y" * 10), "another digest"),
-        (_with_chunk(1, MARK + b"x" * 11), "51 of its 50 bytes are there"),
-        (_with_chunk(1, b"z" * 26), "0 of its 50 bytes are there"),
-        (_with_chunk(1, b""), "0 of its 50 bytes are there"),
-        (_with_head(sha256="0" * 64), "another digest"),
+        (_without(0), "0 of 50 bytes are stored"),
+        (_without(1), "0 of 50 bytes are stored"),
+        (_without(4), "40 of 50 bytes are stored"),
+        (lambda records: [records[1], records[0], *records[2:]], "0 of 50 bytes are stored"),
+        (_with_chunk(1, MARK + b"y" * 10), "checksum does not match"),
+        (_with_chunk(1, MARK + b"x" * 11), "51 of 50 bytes are stored"),
+        (_with_chunk(1, b"z" * 26), "0 of 50 bytes are stored"),
+        (_with_chunk(1, b""), "0 of 50 bytes are stored"),
+        (_with_head(sha256="0" * 64), "checksum does not match"),
         (_with_head(format=2), "format 2, this program reads 1"),
-        (_with_head(bytes=10**15), "50 of its 1,000,000,000,000,000 bytes are there"),
+        (_with_head(bytes=10**15), "50 of 1,000,000,000,000,000 bytes are stored"),
         (_with_head(chunks=-1), "-1 is not a non-negative integer"),
         (_with_head(next=1.5), "1.5 is not a non-negative integer"),
         (_with_head(next=2**63), "is not a non-negative integer"),

@@ -1,4 +1,4 @@
-"""On a real broker: processes that share models are killed, and come and go; nothing is lost or twice."""
+"""On a real broker: processes that share models are killed, and come and go; nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.sharing import by_partition, check_partitions, snapshots
 from tests.test_crashes import deadly
 
 LEARNING = ["--task", "binary", "--learner", "explicit", "--id", "id"]
-#: A process that was killed is missed soon.
+#: A killed process is noticed soon.
 SOON = [
     "-X",
     "session_timeout_ms=2000",
@@ -23,7 +23,7 @@ SOON = [
     "transaction_timeout_ms=3000",
 ]
 
-#: Where processes are killed at random, beside nowhere.
+#: Where processes are killed at random, if at all.
 MOMENTS = [
     "connectors.kafka.sink.TopicSink.write_predictions",
     "connectors.kafka.sink.TopicSink.write_records",
@@ -33,7 +33,7 @@ MOMENTS = [
     "runtime.shared_session.SharedSession.load",
     "runtime.shared_session.SharedSession.feed",
 ]
-#: After SIGTERM: in order, or before the program could hear it.
+#: Exit codes after SIGTERM: an orderly end, or one before the program could handle it.
 ENDED = (143, -signal.SIGTERM)
 
 
@@ -74,7 +74,7 @@ def test_killed_at_the_worst_moments(cluster: Cluster, where: str, call: int, be
 
 
 def killed_at_random(cluster: Cluster, kills: int, seed: int) -> None:
-    """Three processes on four partitions, which are killed somewhere, or leave, and others come for them."""
+    """Three processes on four partitions, which are killed somewhere, or leave, and are replaced."""
     rng = random.Random(seed)
     source, output, share = cluster.topic("in", 4), cluster.topic("out"), cluster.name("share")
     arguments = [source, "--output-topic", output, "--share", share, *LEARNING, *SOON]

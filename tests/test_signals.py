@@ -1,4 +1,4 @@
-"""A signal wakes whoever waits for input, whenever it comes."""
+"""A signal interrupts the wait for input, whenever it arrives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_ctrl_c_while_the_program_is_imported_is_no_traceback(module: str, start
 
 
 def test_a_signal_is_waited_for_as_well_as_input() -> None:
-    # Not the read is interrupted, which may not have begun yet: it is not called.
+    # It is not the read that is interrupted, which may not have begun yet: it is not called.
     stop, (end, begin) = StopSignal(), os.pipe()
     calls: list[int] = []
     with stop.installed():

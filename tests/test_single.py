@@ -1,4 +1,4 @@
-"""Events given one by one as dictionaries go a shorter way than blocks, and nobody can tell by the bits."""
+"""Events given one by one as dictionaries take a shorter path than blocks, and give the same bits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from streamkarma import (
 from streamkarma.errors import RecordError
 from streamkarma.estimators.results import probabilities
 
-#: Of every learner the forms that have code of their own.
+#: The forms of every learner that have code of their own.
 FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "karma": (KARMAClassifier, KARMARegressor, {"budget": 3}),
     "average": (KARMAClassifier, KARMARegressor, {"budget": None, "average": True, "gamma": 3}),
@@ -65,7 +65,7 @@ numbers = st.one_of(
 unusual = st.sampled_from([None, float("nan"), "red", "blue", np.float64(0.3), np.int64(2), np.True_])
 rows = st.dictionaries(st.sampled_from("abcdef"), numbers | numbers | numbers | unusual, max_size=6)
 weights = st.sampled_from([1.0, 1.0, 1.0, 0.0, 0.25, 3])
-#: Of labels; at the last there is none.
+#: Indices of labels; the last one is no label.
 places = st.integers(0, 4)
 steps = st.one_of(
     st.tuples(st.just("predict"), rows),
@@ -90,7 +90,7 @@ def label(task: str, place: int) -> Any:
 
 
 class OneByOne:
-    """A model through what river calls."""
+    """A model called through the methods of river."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -105,7 +105,7 @@ class OneByOne:
 
 
 class InBlocks(OneByOne):
-    """A model through blocks of one event."""
+    """A model called with blocks of one event."""
 
     def predict(self, x: dict[str, Any]) -> Any:
         with patch("streamkarma.estimators.pipeline.Pipeline.one", one_in_a_block):
@@ -138,7 +138,7 @@ def bits(model: Any) -> tuple[Any, dict[str, bytes]]:
 
 
 def follow(way: OneByOne, task: str, plan: list[Any], folder: Path) -> list[Any]:
-    """What was said on the way."""
+    """Predictions on the way."""
     said = []
     for what, *rest in plan:
         if what in ("predict", "both"):
@@ -150,7 +150,7 @@ def follow(way: OneByOne, task: str, plan: list[Any], folder: Path) -> list[Any]
                              [w for _, _, w in rest[0]])  # fmt: skip
         elif what in ("copy", "pickle", "save"):
             old, way.model = way.model, renewed(way.model, what, folder)
-            # What the old one goes on to learn is nothing to the new one.
+            # What the old one learns later does not affect the new one.
             old.learn_one({"a": 1.0, "b": 2.0}, label(task, 0))
     return said
 
@@ -260,7 +260,7 @@ def test_two_models_learn_in_two_threads_as_in_turn() -> None:
 
 def test_mappings_need_not_be_dictionaries() -> None:
     class Repeating(OrderedDict[str, float]):
-        """Says each name three times."""
+        """Yields each name three times."""
 
         def __len__(self) -> int:
             return 3 * super().__len__()

@@ -38,7 +38,7 @@ from streamkarma.synthetic import StreamSpec, records
 
 pytestmark = untidy
 
-#: Labels by the topic, the partition and the first offset of the task that reads them; bytes are no event.
+#: Labels by topic, partition and first offset of the task that reads them; bytes are no event.
 Labels = Mapping[tuple[str, int, int], Sequence[Any]]
 STRINGS: Labels = {
     ("a", 2, 0): [b"", b"{", b'{"y": ["none"]}', None],
@@ -47,7 +47,7 @@ STRINGS: Labels = {
     ("b", 0, 0): ["third"],
 }
 NUMBERS: Labels = {("a", 0, 0): [1, 1], ("a", 1, 0): [0], ("b", 0, 0): [2.5]}
-#: Nobody looks so far for a label.
+#: Too late in its partition to be looked for.
 LATE: Labels = {("a", 0, 0): [None] * BLOCK + [1], ("a", 1, 0): [0, 1]}
 
 
@@ -82,7 +82,7 @@ def bits(model: Any) -> bytes:
 
 
 def in_one_process(path: Path, parts: int, **options: Any) -> Any:
-    """What Spark should come to, without Spark."""
+    """The result expected of Spark, without Spark."""
     session = Session(
         Plan(fields={"target": "y"}, task="binary", options=options, learner="explicit"), None, print
     )
@@ -169,7 +169,7 @@ def test_the_first_and_the_last_records_are_learned_in_order(
     assert model.steps == 6000
     found = json.loads(summary.read_text())
     assert (found["events"], found["learned"], found["rejected"]) == (6000, 6000, 0)
-    # All of it in order is learning with the scale of all events.
+    # All events in order are learned with the scale of all events.
     one = spark.backfill(str(events), partitions=3, learner="explicit", tail=6000)
     other = spark.backfill(str(events), partitions=3, learner="explicit", warm=6000)
     assert bits(one) == bits(other)
@@ -278,7 +278,7 @@ def test_options_that_there_are_not_are_refused(cluster_of_spark: Any, events: P
 
 
 def listed(cluster_of_spark: Any, labels: Labels) -> Any:
-    """A batch of topics, whose partitions Spark lists in this order."""
+    """A batch of topics with partitions that Spark lists in this order."""
     tasks = []
     for (topic, partition, first), own in labels.items():
         values = [each if isinstance(each, bytes) else json.dumps({"y": each}).encode() for each in own]
@@ -300,7 +300,7 @@ def test_partitions_are_looked_at_in_the_order_of_topics(
 
 
 def test_files_are_looked_at_in_the_order_of_their_names(cluster_of_spark: Any, tmp_path: Path) -> None:
-    # The first one is the last one made, and the smallest.
+    # The first one by name is made last, and is the smallest.
     for name, label in (("b", 0), ("a", 1)):
         rows = [{"x": i, "y": label} for i in range(20 - 10 * label)]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

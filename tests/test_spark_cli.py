@@ -1,4 +1,4 @@
-"""What is wrong with a command for Spark is said in one line, and before Spark is started."""
+"""Errors in a command for Spark are reported in one line, before Spark is started."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def complaint(program: Program, *args: str, code: int = 2, env: dict[str, str] |
 
 
 def test_without_spark_it_is_said_what_to_install(streamkarma: Program, tmp_path: Path, events: str) -> None:
-    # One that is broken stands for one that is not there.
+    # A broken one stands in for a missing one.
     (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError('no', name='pyspark')")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     for command in (

@@ -1,4 +1,4 @@
-"""What tasks of Spark read: every line and row once, in order, however the input is shared out."""
+"""What tasks of Spark read: every line and row once, in order, however the input is divided."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_packed_files_and_parquet_have_the_same_lines(tmp_path: Path) -> None:
     text = b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
     half = len(text) // 2
     (tmp_path / "plain.jsonl").write_bytes(text)
-    # Two files packed one after the other are one.
+    # Two concatenated compressed files are one.
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(text[:half]) + gzip.compress(text[half:]))
     pack = zstandard.ZstdCompressor().compress
     (tmp_path / "b.jsonl.zst").write_bytes(pack(text[:half]) + pack(text[half:]))

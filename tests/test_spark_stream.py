@@ -1,4 +1,4 @@
-"""A topic on Spark: whatever is killed, and wherever, the same bytes are left in the end."""
+"""A topic on Spark: whatever is killed, and wherever, the final bytes are the same."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.
 
 
 def left(folder: Path) -> dict[str, bytes]:
-    """All files that a stream leaves, but for Spark's own and the summary, which has times."""
+    """All files that a stream leaves, except Spark's own and the summary, which has times."""
     names = ["state/states", "state/together", "state/base", "rows", "letters"]
     files = [path for name in names for path in sorted((folder / name).rglob("*")) if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in [*files, folder / "model.karma"]}
@@ -119,13 +119,13 @@ def test_each_partition_learns_alone_and_all_answer(cluster: Cluster, whole: Who
         assert found.kept["offset"] == len(own)
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["events"], summary["learned"], summary["rejected"]) == (1199, 1199, 1)
-    # The first batch is answered by a model that knows nothing.
+    # The first batch is answered by an untrained model.
     assert summary["metrics"]["error_rate"] < 0.45
     assert len(lines_in(folder / "rows")) == 1199
     letters = lines_in(folder / "letters")
     place = {"topic": topic, "partition": BAD % PARTITIONS, "offset": BAD // PARTITIONS}
     assert [{name: each[name] for name in place} for each in letters] == [place]
-    # Where it goes on there is nothing more to do, and other options are not those it was begun with.
+    # On resuming there is nothing more to do, and options must be those it was begun with.
     process = start(cluster, topic, folder, "--r", "3")
     _, said = process.communicate(timeout=300)
     assert process.returncode == 2

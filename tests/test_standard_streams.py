@@ -1,4 +1,4 @@
-"""Standard streams that are closed or full: one true line where it can be said, and the right exit code."""
+"""Standard streams that are closed or full: one correct line where possible, and the right exit code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_nobody_to_talk_to_changes_no_result(folder: Path, instead: str) -> None
         f"learn --learner explicit e.jsonl --report-every 50 --model new --summary s {instead}", folder
     )
     assert (done.returncode, done.stderr) == (0, "")
-    # What is to be said must not turn up among the data, nor in a file that has got its descriptor.
+    # Messages must not end up among the data, nor in a file that has got the descriptor.
     assert [json.loads(line)["n"] for line in done.stdout.splitlines()] == list(range(1, 301))
     assert json.loads((folder / "s").read_text())["events"] == 300
     load_with_run(folder / "new")

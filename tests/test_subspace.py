@@ -84,7 +84,7 @@ def test_one_coordinate_too_many_changes_no_score() -> None:
     model = model_of(max_rank_dim=13)
     train(model, rows, signs(full))
     before = model.scores(block_of(rows[:500]))[:, 0]
-    # In an event that says next to nothing.
+    # In an event of negligible weight.
     one = Block(np.array([0, 2]), np.int32([0, 13]), np.int32([0, 13]), np.ones(2))
     model.run(one, np.ones(1), np.array([1e-9]))
     np.testing.assert_allclose(model.scores(block_of(rows[:500]))[:, 0], before, atol=1e-9)

@@ -22,7 +22,7 @@ from tests.reference import (
 
 
 def block_of(rows: Array) -> Block:
-    """Rows with NaN for what is missing, attribute j on coordinate j."""
+    """Rows with NaN for missing values, attribute j on coordinate j."""
     there = ~np.isnan(rows)
     starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     where = np.nonzero(there)[1].astype(np.int32)
@@ -169,7 +169,7 @@ def test_folding_is_the_least_squares_projection_onto_the_best_pattern(classes: 
     least = min(range(9), key=lambda slot: members[slot].alpha)
     residuals = [
         _residual(pattern_basis(members[slot].attributes, d, gamma), vectors[least].T)
-        for slot in range(8)  # the ninth came when the choice had been made
+        for slot in range(8)  # the ninth came after the choice was made
         if slot != least
     ]
     lost = sum(vectors) - sum(explicit(tight, d, gamma))
@@ -190,7 +190,7 @@ def test_memory_stays_once_the_budget_is_full(pruning: str) -> None:
         model.run(block_of(rows), np.sign(rows[:, 0] + np.nan_to_num(rows[:, 1])), np.ones(300))
         sizes.append(model.summary()["bytes"])
     assert model.summary()["support_vectors"] == 16
-    # Patterns have more attributes or fewer, but there are no more of them.
+    # Patterns differ in size, but there are no more of them.
     assert max(sizes[1:]) < 1.1 * min(sizes[1:])
 
 

@@ -48,7 +48,7 @@ def test_the_regret_is_a_metric_like_any_of_rivers(task: Any, capsys: pytest.Cap
     other = metrics.Accuracy if classes else metrics.MAE
     metric = tracker.metric()
     name = "RegretMetric" if classes else "RegressionRegretMetric"
-    # In a REPL before anything is known.
+    # In a REPL, before there is any result.
     assert (repr(metric), str(metric), f"{metric}") == (f"{name}: 0.",) * 3
     for both in (metric + other(), other() + metric, other() + other() + metric):
         assert repr(both).count(name) == 1

@@ -1,4 +1,4 @@
-"""The first look at all events, and learning with the names and scales it found."""
+"""The first pass over all events, and learning with the names and scales it found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODELS = [ExplicitKARMAClassifier, ExplicitKARMARegressor]
 
 
 def records(count: int) -> list[dict[str, Any]]:
-    """Numbers of which some are missing, a sentinel, and categories, some of which come once."""
+    """Numbers, some of them missing, a sentinel, and categories, some of which occur once."""
     rng = random.Random(4)
     return [
         {
@@ -32,7 +32,7 @@ def records(count: int) -> list[dict[str, Any]]:
 
 
 def look(model: Any, events: list[dict[str, Any]]) -> Any:
-    """What a part finds, as it comes from another process."""
+    """The survey of a part, as if from another process."""
     model = deepcopy(model)
     model.begin_survey()
     text = "".join(json.dumps({**event, "label": 1}) + "\n" for event in events).encode()
@@ -44,7 +44,7 @@ def look(model: Any, events: list[dict[str, Any]]) -> Any:
 
 
 def surveyed(model: Any, parts: list[list[dict[str, Any]]]) -> Any:
-    """What all parts find."""
+    """The merged survey of all parts."""
     found = [look(model, part) for part in parts]
     merge_encoders(model._pipeline.encoder, [part._pipeline.encoder for part in found], hashed=False)
     if isinstance(model, ExplicitKARMARegressor):

@@ -118,7 +118,7 @@ def test_everything_observed() -> None:
 
 
 def observed_sets(plan: StreamSpec, events: int) -> Any:
-    """Which attributes are there, straight from the keys, shape (events, D)."""
+    """Which attributes are observed, straight from the keys, shape (events, D)."""
     names = [f"x{i}" for i in range(plan.attributes)]
     return np.array([[name in row for name in names] for row in records(plan, events)])
 
@@ -133,7 +133,7 @@ def test_blocks_are_drawn_again_until_one_is_there() -> None:
     plan = StreamSpec(attributes=3, rank=1, observed=0.3333333, blocks=3, seed=11)
     seen = observed_sets(plan, 20_000)
     assert agrees(np.bincount(seen.sum(axis=1), minlength=4)[1:], [12 / 19, 6 / 19, 1 / 19], 20_000)
-    # Which ones they are does not depend on their order.
+    # Which blocks are observed does not depend on their order.
     assert agrees(seen.sum(axis=0), [9 / 19] * 3, 20_000)
 
 
@@ -153,7 +153,7 @@ def test_the_observed_set_is_that_of_independent_draws_that_are_not_empty(
 
 
 def test_unequal_chances_are_kept_when_drawn_again() -> None:
-    # With one dimension all attributes have the sign of the first or the other one.
+    # In one dimension all attributes have the sign of the first or the opposite one.
     plan = StreamSpec(attributes=2, rank=1, observed=0.2, missing="mnar", task="binary", seed=1)
     full, seen, labels = matrix(plan, 20_000)
     odds = 0.25 * np.exp(
@@ -186,7 +186,7 @@ def test_the_margin_of_two_classes(rank: int) -> None:
     outputs = full @ w / np.linalg.norm(basis.T @ w)
     assert np.abs(outputs).min() > 1.5 - 1e-4
     np.testing.assert_array_equal(outputs > 0, labels)
-    # What is left is the normal distribution beyond the margin: its mean is φ(m)/(1 - Φ(m)).
+    # The rest is the normal distribution beyond the margin: its mean is φ(m)/(1 - Φ(m)).
     assert np.abs(outputs).mean() == pytest.approx(1.9387, abs=4 * 0.39 / np.sqrt(3000))
 
 
@@ -209,7 +209,7 @@ def test_a_margin_changes_only_what_is_too_close() -> None:
 
 
 def paper_target(w: Array, x: Array, present: Any) -> float:
-    """h(x_o) word for word; ``w`` has the w^A as columns, ``x`` is 0 where nothing is observed."""
+    """h(x_o) by definition; ``w`` has the w^A as columns, ``x`` is 0 where nothing is observed."""
     h = sum(w[:, i] @ x for i in range(3) if present[i])
     h -= sum((w[:, i] + w[:, j]) @ x for i, j in combinations(range(3), 2) if present[i] and present[j]) / 2
     return float(h + (sum(w[:, i] @ x for i in range(3)) if all(present) else 0.0))
@@ -250,7 +250,7 @@ def test_each_block_has_the_output_and_the_margin_of_all_of_them() -> None:
     outputs = full @ weights / np.linalg.norm(basis.T @ w)
     assert np.abs(outputs).min() > 1.0 - 1e-4
     assert ((outputs > 0) == np.array(labels, bool)[:, None]).all()
-    # Of a block with too few attributes, the closest: no other direction is closer.
+    # For a block with too few attributes, the closest weights: the residual is orthogonal to it.
     few = block_weights(basis[:6], w[:6], np.arange(6) // 2)
     residual = basis[:6].T @ w[:6, None] - basis[:6].T @ few
     for block in range(3):

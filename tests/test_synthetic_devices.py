@@ -140,7 +140,7 @@ def test_devices_come_and_go() -> None:
     early, late = ({row["device"] for row in part} for part in (rows[:2000], rows[-2000:]))
     # After 18,000 events, exp(-1.8) of them are left.
     assert len(early & late) / len(early) == pytest.approx(np.exp(-1.8), abs=0.12)
-    # Who has stopped does not come back: those that are there at any time are at most 100.
+    # A device that has stopped does not return: at most 100 are active at any time.
     seen = [(row["device"], n) for n, row in enumerate(rows)]
     first, last = dict(reversed(seen)), dict(seen)
     for n in range(0, len(rows), 1000):
@@ -159,7 +159,7 @@ def test_devices_are_silent_for_a_while_when_asked() -> None:
     assert longest(broken) > SILENCE
     pauses = np.concatenate([np.diff(moments(of_device)) for of_device in by_device(broken).values()])
     silent = pauses[pauses > 0.25 * SILENCE].sum() / (50 * np.ptp(moments(broken)))
-    # Somewhat less than asked for: what is cut off by either end of the stream does not count.
+    # Somewhat less than asked for: pauses cut off by either end of the stream are not counted.
     assert 0.25 < silent < 0.45
 
 
@@ -169,7 +169,7 @@ def test_some_devices_report_more_often_than_others() -> None:
 
 
 def test_what_is_remembered_is_worth_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Where nothing moves between reports, what was said is what is so, to the last digit.
+    # If nothing moves between reports, reported values are the current ones, to the last digit.
     monkeypatch.setattr(synthetic_devices, "GLIDE", 0.0)
     said: dict[str, dict[str, float]] = defaultdict(dict)
     for row in made(3000, full=True, devices=5, turnover=0.0):

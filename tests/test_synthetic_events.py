@@ -112,7 +112,7 @@ def test_a_regression_has_variance_1_and_the_noise_asked_for() -> None:
 
 def test_the_shares_add_up_and_are_those_of_the_parts() -> None:
     assert sum(SHARES.values()) == pytest.approx(1.0)
-    # On average over seeds, the mean of f given the user has the variance of the user's part.
+    # On average over seeds, the mean of f given the user has the variance of the user's share.
     found = []
     for seed in range(5):
         by_user: dict[str, list[float]] = {}

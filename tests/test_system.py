@@ -1,4 +1,4 @@
-"""The package runs without what only POSIX has."""
+"""The package runs without features that only POSIX has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of text, row by row: what becomes of cells and rows, however the input comes."""
+"""Text tables, row by row: how cells and rows are read, however the input is cut."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ missing = st.sampled_from(["", "NA", " na ", "?"])
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[list[Any]]]:
-    """Rows of cells under a header, and the values that they stand for."""
+    """Rows of cells under a header, and the values that they represent."""
     kinds = draw(st.lists(st.sampled_from([numbers, texts, booleans]), min_size=2, max_size=4))
     rows = draw(st.lists(st.tuples(*(st.one_of(kind, missing) for kind in kinds)), min_size=1, max_size=12))
     columns = [[_value(cell, column) for cell in column] for column in zip(*rows, strict=True)]
@@ -39,7 +39,7 @@ def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[list[Any]]]:
 
 
 def _value(cell: str, column: tuple[str, ...]) -> Any:
-    """What a cell of a column stands for; None for nothing."""
+    """The value of a cell in a column; None if missing."""
     there = [each for each in column if each.strip() not in ("", "NA", "na", "?")]
     if cell not in there:
         return None
@@ -62,14 +62,14 @@ def written(rows: list[list[str]], **how: Any) -> bytes:
 def opened(
     content: bytes, sizes: list[int] | None = None, limit: int = 10_000, **types: str
 ) -> DelimitedTable:
-    """A table that comes in pieces of these sizes, the last one again and again."""
+    """A table that comes in pieces of these sizes, the last size repeatedly."""
     file, sizes = io.BytesIO(content), sizes or [1 << 20]
     left = iter(sizes)
     return DelimitedTable("t.csv", lambda _: file.read(next(left, sizes[-1])), None, MISSING, types, limit)
 
 
 def read(table: DelimitedTable) -> tuple[list[str], dict[int, str]]:
-    """Its lines, and why some of them are none, by their numbers from 0."""
+    """Its lines, and why some are refused, by their numbers from 0."""
     lines: list[str] = []
     refused: dict[int, str] = {}
     for piece in table.pieces():
@@ -197,7 +197,7 @@ def test_it_says_what_it_was_taken_for() -> None:
     rows = [["", "t", *names, "u"], ["0", "x", *"1234567", ""], ["1", "y", *"1234567", ""]]
     assert opened(written(rows, delimiter=";")).describe() == (
         "table: columns separated by semicolons: 7 numbers (n0, n1, n2, n3, n4 and 2 more), 1 text (t), "
-        "1 unknown (u); left out, without a name: 1"
+        "1 unknown (u); columns without a name, left out: 1"
     )
 
 
@@ -218,7 +218,7 @@ def test_reasons_are_there_when_their_rows_are_read() -> None:
 
 
 def test_a_cell_that_is_no_unicode_is_neither_a_number_nor_missing() -> None:
-    # JSON can spell half of a character, and attributes that are profiled are looked at as cells are.
+    # JSON can contain lone surrogates, and profiled attributes are parsed like cells.
     for text in ("\ud800", "NA\udcff", "1\ud800"):
         assert text not in MISSING
         assert number(text) is boolean(text) is None

@@ -1,4 +1,4 @@
-"""Tables as INPUT: the same, to the bit, as the lines of JSON that say the same."""
+"""Tables as INPUT: the same, to the bit, as the equivalent lines of JSON."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ TABLES = {
 
 
 def model(path: Path) -> Any:
-    """A model file without what is said of the files that were read and written."""
+    """A model file without the details of the files that were read and written."""
     header, arrays = read(path)
     for section in ("input", "outputs", "columns"):
         header["run"].pop(section, None)
@@ -98,7 +98,7 @@ def model(path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Any, bytes]:
-    """What is learned from the lines of JSON: predictions, the model, and what that then predicts."""
+    """Results of the lines of JSON: predictions while learning, the model, and its later predictions."""
     folder = tmp_path_factory.mktemp("json")
     command = [sys.executable, "-m", "streamkarma", "learn", "--model", "m", "--quiet"]
     done = subprocess.run(command, input=as_json(ROWS), capture_output=True, cwd=folder, check=True)
@@ -217,7 +217,7 @@ def test_values_that_only_arrow_has(streamkarma: Program, tmp_path: Path) -> Non
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     done = streamkarma("learn", "t.parquet")
     assert [(row.get("target"), row["observed"]) for row in done.rows] == [(True, 7), (False, 2), (None, 1)]
-    # What lies beyond the years of Python's calendar is a string.
+    # Dates beyond the years of Python's calendar are strings.
     far = pa.array([2**62, 0, None], pa.timestamp("us")), pa.array([2**30, 1, None], pa.int32())
     beyond = {"at": far[0].cast(pa.timestamp("us", "Asia/Tokyo")), "day": far[1].cast(pa.date32())}
     pq.write_table(pa.table({**beyond, "y": [True, False, True]}), tmp_path / "far.parquet")

@@ -16,7 +16,7 @@ from tests.loops import kept, records_of
 
 
 def learn(labels: list[Any], task: str = "auto", positive: str | None = None, **options: Any) -> Any:
-    """Rows, dead letters, what was said, and the task's object after some labels."""
+    """Rows, dead letters, messages, and the task model after some labels."""
     said: list[str] = []
     task_model = TaskModel(task, options, positive, said.append, "karma")
     loop = kept(task_model)
@@ -72,7 +72,7 @@ def test_a_late_regression_is_as_if_it_had_been_one_from_the_start(label: float)
 
 
 def counted(labels: list[Any], **more: Any) -> tuple[Any, list[str]]:
-    """The loss, the metrics and the recent means after some labels, and what was said."""
+    """The loss, the metrics and the recent means after some labels, and messages."""
     said: list[str] = []
     task, weights = more.pop("task", "auto"), more.pop("weights", [1] * len(labels))
     model = TaskModel(task, more, None, said.append, "karma")
@@ -108,7 +108,7 @@ def test_what_a_regression_would_have_said_is_left_out_where_nobody_knows(option
     assert late["recent"]["events"] == 2
     assert late["loss"]["mean"] == pytest.approx(late["recent"]["loss"])
     assert late["metrics"]["mae"] == pytest.approx(late["recent"]["mae"])
-    assert said[-1] == "loss and metrics are of the events from 4 on"
+    assert said[-1] == "loss and metrics cover only events from 4 on"
 
 
 def test_labels_that_change_half_way_are_set_aside() -> None:
@@ -171,7 +171,7 @@ def test_a_third_class_where_two_were_asked_for() -> None:
     task_model = learn(["a", "b"], task="binary")[3]
     with pytest.raises(RecordError, match="neither of the two classes 'a' and 'b'; a model that"):
         task_model.check("c")
-    # Who only predicts has no --task to give, and a model keeps to its own.
+    # There is no --task when only predicting, and a model keeps its own.
     assert dead[0]["error"].endswith("--task multiclass")
     assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression")
 

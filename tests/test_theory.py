@@ -1,4 +1,4 @@
-"""What the theorems say of λ, of the order and of the size of a sample."""
+"""What the theorems state about λ, the order and the size of a sample."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_lemma_holds_for_eigenvalues() -> None:
         d = int(rng.integers(2, 7))
         rank = int(rng.integers(1, d))
         basis = np.linalg.qr(rng.standard_normal((d, rank)))[0]
-        # As many as dimensions keep the kernel, almost surely.
+        # At least as many as dimensions preserve the kernel, almost surely.
         o = np.sort(rng.permutation(d)[: rng.integers(rank, d + 1)])
         gamma = int(rng.integers(1, 6))
         x = basis[o] @ rng.standard_normal(rank)

@@ -1,4 +1,4 @@
-"""On a real broker: what goes wrong, and the one line that says so."""
+"""On a real broker: what goes wrong, and the one line that reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SASL = {
     "STREAMKARMA_KAFKA_SASL_PLAIN_USERNAME": USER,
 }
 
-#: Has a commit wait until the brokers have answered what was sent before.
+#: Delays a commit until the brokers have answered what was sent before.
 REFUSED_BEFORE = """
 import time
 from streamkarma.connectors.kafka.sink import TopicSink
@@ -133,7 +133,7 @@ def test_the_password_comes_from_the_environment_and_is_never_said(
     said = cluster.attach(*arguments, env={**env, "STREAMKARMA_KAFKA_SASL_PLAIN_PASSWORD": PASSWORD})
     assert PASSWORD not in said
     assert cluster.kept("m")["events"] == 20
-    # The same from a file, where a table holds the settings.
+    # The same from a file, with the settings in a table.
     (cluster.folder / "c.toml").write_text(
         f'[attach.kafka]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_mechanism = "{mechanism}"\n'
         f'sasl_plain_username = "{USER}"\nsasl_plain_password = "{PASSWORD}"\n'
@@ -170,7 +170,7 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     begin, end = (100, 120) if start == "latest" else (10, 40)
     assert f"topic {source}, partition 0: offsets {begin} to {end - 1} are lost" in said
     assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {f"{source}/0": end - begin}
-    # What is left is read, wherever a partition would begin of which nothing is known.
+    # The remaining records are read, wherever a partition without an offset would begin.
     assert cluster.kept("m")["events"] == (30 if start == "latest" else 70)
 
 
@@ -212,7 +212,7 @@ def test_a_refused_row_leaves_nothing_that_others_wait_for(
     assert process.returncode == 1
     assert "retrying" not in said
     assert "Compacted topic cannot accept message without key" in last(said)
-    # The mark that ends a transaction comes a moment after the answer.
+    # The marker that ends a transaction comes a moment after the answer.
     deadline = time.monotonic() + 20.0
     while end_of(cluster, dead, "read_committed") == 0:
         assert time.monotonic() < deadline, "the transaction is still open"
@@ -225,14 +225,14 @@ def test_a_refused_row_leaves_nothing_that_others_wait_for(
     [
         (["-X", "fetch_max_byte=1"], "-X fetch_max_byte: kafka-python has no such setting; fetch_max_bytes?"),
         (["-X", "fetch_max_bytes=secret"], "-X fetch_max_bytes: expected a value like 52428800"),
-        (["-X", "max_poll_records=0"], "-X max_poll_records: expected a value like 500, from 1 on"),
-        (["-X", "max_in_flight_requests_per_connection=0"], "expected a value like 5, from 1 on"),
-        (["-X", "transaction_timeout_ms=99999999999"], "expected a value like 60000, from 1 on"),
+        (["-X", "max_poll_records=0"], "-X max_poll_records: expected a value like 500, 1 or more"),
+        (["-X", "max_in_flight_requests_per_connection=0"], "expected a value like 5, 1 or more"),
+        (["-X", "transaction_timeout_ms=99999999999"], "expected a value like 60000, 1 or more"),
         (["-X", "fetch_max_bytes=2147483648"], "-X fetch_max_bytes: expected a value like 52428800"),
         (["-X", "group_id=g"], "-X group_id cannot be set: use --group"),
         (["-X", "isolation_level=x"], "-X isolation_level cannot be set: only committed records are read"),
         (["-X", "check_crcs"], "-X check_crcs: expected NAME=VALUE"),
-        (["-X", "ssl_context=1"], "-X ssl_context: its values are not texts, so it cannot be set here"),
+        (["-X", "ssl_context=1"], "-X ssl_context: its values are not strings, so it cannot be set here"),
         (["-X", "partition_assignment_strategy=x"], "expected one of range, roundrobin, sticky"),
         (["--output-topic", "t"], "the topic t cannot be both read and written"),
         (["[a"], "only one pattern is allowed"),
@@ -266,7 +266,7 @@ def test_usage(cluster: Cluster, given: list[str], said: str) -> None:
 def test_settings_that_a_client_of_kafka_refuses(cluster: Cluster, setting: str, said: str) -> None:
     given = [cluster.topic("in"), "--output-topic", cluster.topic("out"), "--model", "m", "-X", setting]
     line = last(cluster.attach(*given, code=2))
-    assert line.startswith("streamkarma: the settings of Kafka (-X) cannot work: ")
+    assert line.startswith("streamkarma: invalid Kafka settings (-X): ")
     assert said in line
     assert not (cluster.folder / "m").exists()
 

@@ -1,4 +1,4 @@
-"""Names in the environment and in a --config file that nobody knows."""
+"""Unknown names in the environment and in a --config file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamkarma.cli.typos import _in_environment
 
 @pytest.fixture
 def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """What ``generate`` with this file and this environment says on stderr, the file's path as FILE."""
+    """What ``generate`` with this file and this environment prints to stderr, the file's path as FILE."""
 
     def say(config: str = "", command: str = "generate", **environment: str) -> list[str]:
         file = tmp_path / "c.toml"

@@ -1,4 +1,4 @@
-"""Events without a label teach what needs none, and only where they are to."""
+"""Events without a label train what needs none, and only if they are meant to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Events = list[dict[str, Any]]
 
 
 def partly(share: float, count: int = 400, seed: int = 1, task: str = "binary") -> Events:
-    """A stream of low rank of which a share has its label."""
+    """A stream of low rank in which a share of events has labels."""
     rng = random.Random(seed)
     whole = records(StreamSpec(8, 3, 0.6, task=task, seed=seed), count)
     return [event if rng.random() < share else without(event, "y") for event in whole]
@@ -116,7 +116,7 @@ def test_predictions_and_weight_0_leave_no_trace(made: Any) -> None:
     model = made(max_pairwise_coordinates=64) if made is SubspaceClassifier else made()
     for event in partly(0.5, 50, task="regression"):
         model.learn_one(without(event, "y"), event.get("y") and float(event["y"] > 0))
-    # A mixture notes what it said, and so does one inside of it.
+    # A mixture records its predictions, and so does one nested in it.
     trace = re.compile(r"asked|(.*\.)?late\.(tickets|marks|numbers)")
     before = bits(model)
     for event in partly(0.5, 50, seed=3):
@@ -131,7 +131,7 @@ def test_predictions_and_weight_0_leave_no_trace(made: Any) -> None:
 
 
 def test_ignored_they_leave_nothing_behind() -> None:
-    """With a learner to which it does not matter how late labels come."""
+    """With a learner that is not affected by the delay of labels."""
     stream = partly(0.3)
     ignoring = fed(stream, learner="karma", unlabelled=False)
     alone = fed([event for event in stream if "y" in event], learner="karma")
@@ -153,7 +153,7 @@ def test_before_the_first_label_names_and_scales_are_learned(task: str) -> None:
     stream = partly(0.0, 100) + partly(1.0, 100, seed=2, task=task)
     settled, told = fed(stream, learner="explicit"), fed(stream, learner="explicit", task=task)
     assert settled.loop.task_model.name == task
-    # Whoever is told the task beforehand knows no more.
+    # Giving the task beforehand makes no difference to them.
     (header, arrays), (other, others) = state(settled), state(told)
     assert header["entries"] == other["entries"]
     assert arrays["moments"] == others["moments"]
@@ -174,11 +174,11 @@ WAITING: Events = [{"id": i, "a": float(i), "b": 1.0 - i} for i in range(6)]
 
 
 def test_an_event_that_waits_teaches_once() -> None:
-    """What needs no label when it comes, and the rest with its label; when it leaves in vain nothing more."""
+    """On arrival what needs no label, with its label the rest; if it expires nothing more."""
     label = {"id": 1, "y": 1}
     loop = loop_of("subspace", "regression", fields=Fields(id="id"), pending=Pending(3))
     loop.feed(lines([*WAITING[:4], label, *WAITING[4:]]))
-    # Event 0 gave way to 3; then 1 got its label, 4 took its place, and 2 gave way to 5.
+    # Event 0 was evicted by 3; then 1 got its label, 4 took its place, and 2 was evicted by 5.
     direct = loop_of("subspace", "regression", fields=Fields(id="id"))
     direct.feed(lines(WAITING))
     (encoder, learner), (expected, _) = split(loop), split(direct)

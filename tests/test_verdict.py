@@ -1,4 +1,4 @@
-"""The verdict of a regret report: which offline model counts, and what is said of it."""
+"""The verdict of a regret report: which offline model is used, and how it compares."""
 
 from __future__ import annotations
 

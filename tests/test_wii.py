@@ -237,7 +237,7 @@ class TestEstimators:
         assert few.C_ in (3.0, 5.0)
 
     def test_held_out_rows_do_not_show_their_labels(self) -> None:
-        # With labels shuffled, class means of rows that are held out would still tell them apart.
+        # Even with labels shuffled, class means of held-out rows would separate them.
         rng = np.random.default_rng(0)
         X, y = near_line(200, 4, 11, missing=0.85)
         y = rng.permutation(y)

@@ -40,7 +40,7 @@ def test_a_text_is_the_sum_of_its_words(text: str) -> None:
     norm = math.sqrt(sum(count * count for count in counts.values()))
     found = named(by, {"said": text})
     assert found == pytest.approx({("said", word): count / norm for word, count in counts.items()})
-    # Alone each word is what it adds, but for the norm.
+    # A single word gives what it adds, except for the norm.
     together: Counter[tuple[Any, str | None]] = Counter()
     for word, count in counts.items():
         alone = named(by, {"said": [word]}, learned=False)
@@ -113,7 +113,7 @@ def test_an_attribute_is_a_text_as_long_as_half_of_its_values_are_prose() -> Non
     by = ample()
     assert named(by, {"a": "Never mind"}) == {("a", "Never mind"): 1.0}
     assert len(named(by, {"a": "it rains cats"})) == len(named(by, {"a": "and it pours"})) == 3
-    # Now also what is short is taken by its words.
+    # Now short values are split into words, too.
     assert len(named(by, {"a": "Never mind"})) == 2
     for n in range(9):
         encoded(by, [{"a": f"name {n}"}])
@@ -155,7 +155,7 @@ def test_hostile_texts_and_arrays_are_bounded() -> None:
     flood = " ".join(f"w{n:x}" for n in rng.integers(1 << 40, size=200_000))
     block = encoded(by, [{"said": flood, "tags": flood.split(), "x": "y" * 3_000_000}])
     assert len(block.values) <= 1 + 256 + 256 + 1
-    # A lone surrogate parts words like any other sign; all three are new.
+    # A lone surrogate separates words like any other symbol; all three are new.
     lone = named(by, {"said": "one \ud800 two three"})
     assert ("said", RARE) in lone
     assert lone["said", RARE] == pytest.approx(1.0)

@@ -88,7 +88,7 @@ class ClassMeanImputer(Imputer):
         try:
             check_classification_targets(labels)
         except ValueError as error:
-            raise ValueError(f"{error} A regression has SimpleImputer, the mean of the column") from None
+            raise ValueError(f"{error} For a regression, use SimpleImputer, the mean of the column") from None
         self.classes_, of = np.unique(labels, return_inverse=True)
         self._fit_rows(rows)
         means = []

@@ -101,7 +101,7 @@ class EventCoder(TransformerMixin, BaseEstimator):
             (name, value if isinstance(value, str) else None) for event in events for name, value in event
         }
         if not pairs:
-            raise ValueError("no event has an attribute: there is nothing to make columns of")
+            raise ValueError("no event has an attribute, so there are no columns")
         self.names_: list[tuple[Hashable, str | None]] = sorted(pairs, key=_order)
         numbers: dict[Hashable, int] = {}
         self.attributes_ = np.array([numbers.setdefault(name, len(numbers)) for name, _ in self.names_])

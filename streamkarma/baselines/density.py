@@ -40,7 +40,7 @@ class Gauss:
     mean_, covariance_
         Arrays of shape (d,) and (d, d).
     log_likelihoods_
-        What is maximised, before each step and after the last one.
+        The objective, before each step and after the last one.
     """
 
     def __init__(self, ridge: float = 1e-6, tol: float = 1e-5, max_iter: int = 200) -> None:
@@ -157,7 +157,7 @@ class SphericalMixture:
     weights_, centres_, variances_
         Arrays of shape (k,), (k, d), (k,).
     log_likelihoods_
-        What is maximised, before each step and after the last one.
+        The objective, before each step and after the last one.
     """
 
     def __init__(

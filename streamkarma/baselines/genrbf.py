@@ -112,7 +112,7 @@ class GenRBFClassifier(WeightedClassifier):
     density_
         The fitted ``Gauss``.
     width_, C_
-        What was used.
+        The values used.
 
     Notes
     -----

@@ -94,7 +94,7 @@ class _Imputed(_Machine):
         zero = named and self.imputer == "zero"
         self._first = Scaler.of(X, scale=self.scale and zero, weights=weights)
         completed = self.imputer_.fit_transform(self._first(X), targets_of(Y, self._squared))
-        # Where nothing observed varies, what an imputer's rounding leaves is no spread.
+        # Where no observed value varies, an imputer's rounding errors do not count as spread.
         least = 1e-12 * moments(X)[1]
         self._scaler = Scaler.of(completed, scale=self.scale and not zero, weights=weights, least=least)
         centred = zero and self._squared

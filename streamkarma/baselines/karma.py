@@ -69,7 +69,9 @@ class _BatchKARMA(Baseline):
         """Array of shape (d, attributes): 1 where a column belongs to an attribute."""
         of = np.arange(d) if self.attributes is None else np.asarray(self.attributes)
         if of.shape != (d,):
-            raise ValueError(f"attributes names the attribute of each of the {d} columns, not {of.shape}")
+            raise ValueError(
+                f"attributes must have one entry for each of the {d} columns, not the shape {of.shape}"
+            )
         return np.asarray(of[:, np.newaxis] == np.unique(of), dtype=np.float64)
 
     def _described(self, X: Floats) -> tuple[Floats, Floats]:

@@ -138,13 +138,13 @@ class Machine:
         self.kind, self.C, self.width = kind, C, width
         self.free = intercept == "free"
         self.constant = intercept == "feature" and not kind.startswith("gram")
-        #: What is taken off the columns; None for nothing.
+        #: Subtracted from the columns; None for nothing.
         self.centre: Floats | None = None
 
     def fit(self, Z: Floats, Y: Floats, weights: Floats | None = None) -> Machine:
         """Learn from features, or a kernel matrix, of shape (n, …), targets (n, m), weights (n,)."""
         if self.free and self.kind in ("svm", "logistic"):
-            # Which leaves the minimum where it is, and their solvers with digits for columns far from 0.
+            # This does not move the minimum, and avoids a loss of precision for columns far from 0.
             self.centre = np.average(Z, axis=0, weights=weights)
         if self.constant:
             self._size = float(np.sqrt(np.average((Z * Z).sum(axis=1), weights=weights) + 1.0))

@@ -126,5 +126,7 @@ def _attributes(attributes: ArrayLike | None, d: int) -> NDArray[Any]:
     """Index of each column's attribute."""
     of = np.arange(d) if attributes is None else np.asarray(attributes)
     if of.shape != (d,):
-        raise ValueError(f"attributes names the attribute of each of the {d} columns, not {of.shape}")
+        raise ValueError(
+            f"attributes must have one entry for each of the {d} columns, not the shape {of.shape}"
+        )
     return of

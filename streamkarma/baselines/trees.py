@@ -21,7 +21,7 @@ class _Trees(Baseline):
         made = RandomForestRegressor if self._squared else RandomForestClassifier
         forest = made(n_estimators=self.trees, min_samples_leaf=self.min_leaf, random_state=self._rng())
         targets = Y[:, 0] if Y.shape[1] == 1 else Y.argmax(axis=1)
-        # It uses single precision, and values that differ by less than 1e-7 are equal to it.
+        # It uses single precision, in which values that differ by less than 1e-7 are equal.
         self._scaler = Scaler.of(X)
         self.forest_ = forest.fit(self._scaler(X), targets, sample_weight=weights)
 

@@ -62,7 +62,7 @@ def candidates(name: str, choice: Choice, default: Sequence[float]) -> tuple[flo
     values = tuple(float(value) for value in (choice if isinstance(choice, Iterable) else [choice]))
     if not values or not all(0 < value < np.inf for value in values):
         raise ValueError(
-            f"{name} is a number above 0, a sequence of them, or None to have it chosen; not {choice}"
+            f"{name} must be a number above 0, a sequence of them, or None to have it chosen, not {choice}"
         )
     return values
 

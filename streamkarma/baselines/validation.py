@@ -1,4 +1,4 @@
-"""What scikit-learn checks of a table with NaN for missing values."""
+"""Validation by scikit-learn of tables with NaN for missing values."""
 
 from __future__ import annotations
 

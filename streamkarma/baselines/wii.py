@@ -66,7 +66,9 @@ class _WII(PriorBaseline):
     def _gammas(self) -> tuple[float, ...]:
         given = tuple(float(each) for each in np.atleast_1d(np.asarray(self.gamma, dtype=np.float64)))
         if not given or not all(0 <= each < np.inf for each in given):
-            raise ValueError(f"gamma is a number of 0 or more, or several to choose from; not {self.gamma}")
+            raise ValueError(
+                f"gamma must be a number of 0 or more, or several to choose from, not {self.gamma}"
+            )
         return given
 
     def _searched(

@@ -17,7 +17,7 @@ from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
 
-#: Default of --pending where a topic of labels is given.
+#: Default of --pending if a topic of labels is given.
 PENDING = 10_000
 
 

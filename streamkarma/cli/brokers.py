@@ -1,4 +1,4 @@
-"""The options by which commands reach Kafka's brokers."""
+"""Options for connecting to Kafka's brokers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ metadata = together(
 
 
 def metadata_of(options: dict[str, Any]) -> Metadata:
-    """What is an attribute in addition to the fields of a record's value."""
+    """What becomes an attribute in addition to the fields of a record's value."""
     from streamkarma.connectors.kafka.records import Metadata
 
     headers = [header.partition("=") for header in options["with_header"]]
@@ -85,7 +85,7 @@ def metadata_of(options: dict[str, Any]) -> Metadata:
 
 
 def row_fields_of(options: dict[str, Any], learns: bool) -> RowFields:
-    """What rows repeat of their records."""
+    """What rows copy from their records."""
     from streamkarma.connectors.kafka.row_fields import RowFields
 
     position = not learns if options["row_position"] is None else options["row_position"]

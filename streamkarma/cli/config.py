@@ -11,7 +11,7 @@ import click
 
 from streamkarma.cli.typos import nearest, note_unknown_keys, options_of
 
-#: Options given once that are a table in a file.
+#: Non-repeatable options that can be a table in a file.
 _TAKE_TABLES = frozenset({"class_weight"})
 
 
@@ -25,7 +25,7 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
         raise click.UsageError(f"cannot read --config {value}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"--config {value} is not TOML: {error}") from error
-    # A table named like the command wins over what is outside any table.
+    # A table named like the command takes precedence over options outside any table.
     own = content.get(str(ctx.info_name), {})
     if not isinstance(own, dict):
         raise click.UsageError(

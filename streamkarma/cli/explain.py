@@ -88,7 +88,7 @@ _WITHOUT_INPUT = ("model", "rank", "window", "json", "log_format", "quiet")
 
 
 def _check_no_input() -> None:
-    """UsageError for options on the command line that need INPUT; a file may be for all commands."""
+    """UsageError for options on the command line that need INPUT; a config file may be for all commands."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)

@@ -26,10 +26,10 @@ fields = together(
     click.option("--full", metavar="NAME", help="The complete vector, for --regret full; not learned from."),
 )
 
-#: The default of what a model file holds, for commands that need one.
+#: The default of settings stored in a model file, for commands that need one.
 _AS_LEARNED = "as the model was learned"
 
-#: The fields where a model only scores.
+#: The field options of commands that only score.
 scored_fields = together(
     option(RUNNING["target"], _AS_LEARNED),
     _others,

@@ -43,7 +43,7 @@ def field_names(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def outputs(options: dict[str, Any], predictions: str | None = "-") -> dict[str, Any]:
-    """Where results go and how, by the names of a plan; ``predictions`` is the default for predictions."""
+    """Where results go and how, keyed as in ``Plan``; ``predictions`` is the default for predictions."""
     if options["no_predictions"] and options["predictions"] not in (None, "-"):
         raise UsageError("--predictions and --no-predictions contradict each other")
     if options["predictions"] is not None:
@@ -69,7 +69,7 @@ def check_alone(names: Iterable[str], needed: str) -> None:
 
 
 def check_typed(names: Iterable[str], needed: str) -> None:
-    """As ``check_alone``, on the command line: a file or an environment may be for runs with and without."""
+    """As ``check_alone``, but only for the command line: a file or the environment may serve both cases."""
     context = click.get_current_context()
     typed = (each for each in names if context.get_parameter_source(each) is ParameterSource.COMMANDLINE)
     check_alone(typed, needed)
@@ -90,7 +90,7 @@ def threshold(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def learning(options: dict[str, Any]) -> dict[str, Any]:
-    """What is learned and saved, by the names of a plan."""
+    """What is learned and saved, keyed as in ``Plan``."""
     if options["regret"].strip() in ("", RUNNING["regret"].default):
         check_alone(("regret_memory", "regret_seconds"), "regret")
     kept = ("model", "checkpoint_every", "pending", "pending_seconds", "share_label", "regret")
@@ -111,7 +111,7 @@ def learner_options(options: dict[str, Any]) -> dict[str, Any]:
         elif value is not None and value != ():
             parameters[name] = None if declared.or_none and value == 0 else value
     if "entity" not in parameters or parameters.get("time") == NOW:
-        # Then the time does not concern the learner.
+        # The learner does not use the time then.
         parameters.pop("time", None)
     return parameters
 
@@ -126,6 +126,6 @@ def _once(option: str, given: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def compared(options: dict[str, Any]) -> dict[str, Any]:
-    """What is learned and how it is compared, by the names of a plan."""
+    """What is learned and how it is compared, keyed as in ``Plan``."""
     shared = ("task", "positive", "unlabelled", "learner", "regret_memory", "regret_seconds")
     return {"options": learner_options(options), **{name: options[name] for name in shared}}

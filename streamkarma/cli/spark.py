@@ -119,7 +119,7 @@ def _scoring(options: dict[str, Any]) -> Any:
 
 
 def _shared(options: dict[str, Any]) -> dict[str, Any]:
-    """What learning and scoring have in common, by the names of a plan."""
+    """What learning and scoring have in common, keyed as in ``Plan``."""
     return {
         "fields": plans.field_names(options),
         "predictions": None,

@@ -1,4 +1,4 @@
-"""The three standard streams, whatever the caller made of them."""
+"""The three standard streams, in whatever state the caller left them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def prepare() -> None:
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115  # likewise
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # As rows are, in any locale: what is data may hold any letter, and a page says that it is UTF-8.
+        # As rows are, in any locale: data may contain any character, and a page declares UTF-8.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     descriptor = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
     sys.stderr = io.TextIOWrapper(

@@ -36,7 +36,7 @@ above_zero = _AboveZero(min=0, min_open=True)
 
 
 def setting(value: Any) -> tuple[str, str]:
-    """NAME=VALUE of a program that has settings of its own."""
+    """A NAME=VALUE setting of another program."""
     name, equals, setting = str(value).partition("=")
     if not (name and equals):
         raise click.BadParameter(f"{value!r} is not NAME=VALUE")
@@ -70,7 +70,7 @@ def value_type(declared: Parameter) -> Any:
 
 
 def _or_auto(kind: click.IntRange | click.FloatRange) -> Callable[[Any], Any]:
-    """A type that takes the word auto in addition to what another type takes."""
+    """A type that takes the word auto in addition to the values of another type."""
     return lambda value: value if value == AUTO else kind.convert(value, None, None)
 
 

@@ -67,15 +67,15 @@ class DeadLetter(NamedTuple):
 
 
 class Sink(Protocol):
-    """Takes predictions and dead letters in addition to files; they count with the reader's next commit."""
+    """Receives predictions and dead letters, in addition to files; final with the reader's next commit."""
 
     @property
     def takes_predictions(self) -> bool:
-        """Whether it wants predictions."""
+        """Whether it accepts predictions."""
 
     @property
     def takes_dead_letters(self) -> bool:
-        """Whether it wants dead letters."""
+        """Whether it accepts dead letters."""
 
     def write_predictions(self, rows: Rows, at: Sequence[int]) -> None:
         """Write predictions; ``at`` has, for each row, the index of its record in the last block."""
@@ -92,19 +92,19 @@ class ModelStore(Protocol):
         """Its name in messages."""
 
     def agree(self, base: bytes | None) -> bytes:
-        """The base of all models: the stored one, or else ``base``, which is stored from now on.
+        """The base of all models: the stored one, or else ``base``, which is then stored.
 
         Raises
         ------
         UsageError
-            If there is nothing, and ``base`` is None.
+            If none is stored, and ``base`` is None.
         """
 
     def keep(self, part: str, model: bytes, events: int) -> None:
-        """Keep the model of a part, which has learned so many events, with the reader's next commit."""
+        """Store the model of a part, which has learned ``events`` events, with the reader's next commit."""
 
     def others(self) -> dict[str, list[bytes]]:
-        """The last models of the parts of other processes, each part's newest first."""
+        """The latest models of the parts of other processes, newest first for each part."""
 
 
 class Context(Protocol):
@@ -116,7 +116,7 @@ class Context(Protocol):
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What the model file keeps, by section; nothing for a new model."""
+        """The sections of the model file, by name; empty for a new model."""
 
     @property
     def missing_words(self) -> Sequence[str]:
@@ -132,17 +132,17 @@ class Context(Protocol):
 
     @property
     def interval(self) -> int:
-        """Most events between two checkpoints or reports; longer blocks are cut there."""
+        """Maximum number of events between two checkpoints or reports; longer blocks are split there."""
 
     @property
     def checkpoint_due(self) -> bool:
-        """Whether so many events were learned that the model should be written."""
+        """Whether enough events were learned for the model to be written."""
 
     def checkpoint(self) -> None:
         """Write the model, with the reader's `Position`."""
 
     def number_from(self, number: int) -> None:
-        """Give the next event this number."""
+        """Set the number of the next event."""
 
     def sync_rows(self) -> None:
         """Sync the rows written to files to disk."""
@@ -150,7 +150,7 @@ class Context(Protocol):
     def load_part(self, part: str, models: Sequence[bytes]) -> int:
         """Continue a part's model from the first of these that can be used, or else from the base.
 
-        Returns its index, the number of models if none could be used.
+        Returns its index, or the number of models if none could be used.
         """
 
     def committed(self) -> None:
@@ -167,7 +167,7 @@ class Context(Protocol):
     ) -> Callable[Given, Got]:
         """``wait``, which raises InterruptedError once the user wants to stop.
 
-        ``waits_for`` returns the file descriptor it waits for, None if that is none.
+        ``waits_for`` returns the file descriptor it waits for, or None.
         """
 
 
@@ -179,9 +179,9 @@ class ReaderFigures(NamedTuple):
     assigned
         Whether it has anything to read.
     lag
-        Topic, number and, for each partition that is read, how many records wait there.
+        Topic, number and, for each partition that is read, the number of records waiting.
     durations
-        How long things have taken, by name.
+        Counts of durations, by name.
     """
 
     assigned: bool = True
@@ -190,14 +190,14 @@ class ReaderFigures(NamedTuple):
 
 
 class Reader(ABC):
-    """One attempt to read a source, from the model's position on.
+    """One attempt to read a source, starting at the model's position.
 
     Attributes
     ----------
     sink
         Where predictions and dead letters go in addition to files, or None.
     store
-        Where models are kept if each part has its own; None if one model of all is kept in a file.
+        Where models are stored if each part has its own; None if there is a single model, in a file.
     """
 
     sink: Sink | None = None
@@ -260,9 +260,9 @@ class Source(ABC):
     rewinds
         Whether records after the model's position are read again.
     shared
-        Whether several processes may work for one model. One that starts takes over from an older one,
-        so the model is written by commits alone; and since an attempt may have to be made again, there is
-        a model file even where the user wants none.
+        Whether several processes may work for one model. A new one takes over from an older one, so the
+        model is written by commits alone; and since an attempt may have to be repeated, there is a model
+        file even if the user wants none.
     keeps_models
         Whether its readers have a `ModelStore`.
     timestamped
@@ -280,7 +280,7 @@ class Source(ABC):
 
     @abstractmethod
     def open(self, context: Context, failures: int) -> AbstractContextManager[Reader]:
-        """Open a reader. From here on, older processes of the same model write nothing more.
+        """Open a reader. From now on, older processes of the same model write nothing more.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class Source(ABC):
         Raises
         ------
         InterruptedError, RetriableError, RunError
-            As `Reader.blocks`; also on the way out, for what went wrong in between.
+            As `Reader.blocks`; also on exit, for errors within the block.
         """
 
     def summary(self) -> dict[str, Any]:

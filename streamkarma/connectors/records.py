@@ -1,4 +1,4 @@
-"""What every source yields: consecutive records, unparsed."""
+"""What every source yields: consecutive, unparsed records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Records:
     Parameters
     ----------
     values
-        One JSON object each; or all of them as one text, each ended by a newline and with none
-        inside.
+        One JSON object each; or all of them as one text, each terminated by a newline and without
+        another inside.
     count
-        How many.
+        Number of records.
     position
         Position of the record with this index.
     refused
@@ -39,7 +39,7 @@ class Records:
     Attributes
     ----------
     text
-        All of them, each ended by a newline; None if one has a newline inside.
+        All of them, each terminated by a newline; None if one contains a newline.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Records:
         self.labels_only = labels_only
         self.time = time
         self.row_columns = row_columns
-        #: A record, and where in the text it begins: the one asked about next is not far behind.
+        #: Index of a record, and its offset in the text: the next one looked up is not far after it.
         self._known = 0, 0
         self.text: bytes | None
         self._values: list[bytes] | None
@@ -74,7 +74,7 @@ class Records:
             self.text, self._values = values, None
         else:
             text = b"\n".join([*values, b""])
-            # With a newline inside of a record the text would be another stream.
+            # A newline inside a record would split it in the text.
             self.text = text if count_lines(text) == count else None
             self._values = values
 
@@ -90,7 +90,7 @@ class Records:
         return self._values
 
     def between(self, begin: int, end: int) -> Records:
-        """Those from one on, up to another."""
+        """The records from index ``begin`` up to, but not including, ``end``."""
         if (begin, end) == (0, len(self)):
             return self
         position, time, row_columns = self.position, self.time, self.row_columns
@@ -106,7 +106,7 @@ class Records:
         )
 
     def begin(self, at: int) -> int:
-        """Where in the text a record begins."""
+        """Offset in the text where a record begins."""
         assert self.text is not None
         line, begin = self._known if self._known[0] <= at else (0, 0)
         for _ in range(at - line):
@@ -115,12 +115,12 @@ class Records:
         return begin
 
     def remember(self, at: int, begin: int) -> None:
-        """Say where a record begins."""
+        """Record the offset in the text where a record begins."""
         self._known = at, begin
 
 
 def count_lines(text: bytes) -> int:
-    """How many newlines there are: by numpy, for bytes look for one after another."""
+    """Number of newlines, by NumPy: ``bytes.count`` searches for them one after another."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 

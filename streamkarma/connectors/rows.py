@@ -1,4 +1,4 @@
-"""Rows of JSON, made from columns: many at once, and never a dict for each."""
+"""Rows of JSON, made from columns: many at once, without a dict for each."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from streamkarma._engine import parse_value, write_rows
 from streamkarma.plain_json import dumps
 
-#: In the place of what a row does not have.
+#: Placeholder for a field that a row does not have.
 ABSENT = object()
 
 
 class Named(NamedTuple):
-    """A column in which few values occur often.
+    """A column with few distinct values.
 
     Attributes
     ----------
     indices
-        Shape (T,): which of the names.
+        Shape (T,): indices into ``names``.
     names
         Values for JSON.
     """
@@ -32,12 +32,12 @@ class Named(NamedTuple):
 
 
 class Json(NamedTuple):
-    """A column of values that are JSON already, without blanks."""
+    """A column of values that are already JSON, without blanks."""
 
     texts: list[bytes]
 
 
-#: Of an array of floats, those that are not finite are absent.
+#: In an array of floats, non-finite values are absent.
 Column = NDArray[Any] | Named | Json | Sequence[Any]
 
 
@@ -62,7 +62,7 @@ def plain(column: Column) -> list[Any]:
 
 
 class Rows:
-    """Objects of the same names, in columns of T values.
+    """Objects with the same field names, as columns of T values.
 
     Parameters
     ----------
@@ -85,16 +85,16 @@ class Rows:
         return self._count
 
     def text(self) -> bytes:
-        """All of them, each ended by a newline."""
+        """All rows, each terminated by a newline."""
         return write_rows(list(map(dumps, self.columns)), list(map(_written, self.columns.values())))
 
     def lines(self) -> list[bytes]:
-        """One after another, without newlines; JSON has none inside."""
+        """Each row, without its newline; JSON has none inside."""
         return self.text().split(b"\n")[:-1]
 
 
 def shortened(line: bytes, most: int) -> bytes:
-    """A row without its longest fields, so that it has so many bytes; ``cut`` names them.
+    """A row without its longest fields, so that it fits into ``most`` bytes; ``cut`` names them.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def shortened(line: bytes, most: int) -> bytes:
 
 
 def _written(column: Column) -> Any:
-    """A column as the engine writes it: an array, or JSON."""
+    """A column in a form that the engine writes: an array, or JSON."""
     if isinstance(column, np.ndarray):
         return column
     if isinstance(column, Named):

@@ -1,4 +1,4 @@
-"""KARMA in its explicit form, and linear models on products and on bins of what is observed."""
+"""KARMA in its explicit form, and linear models on products and on bins of observed values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Step(NamedTuple):
     half_life
         In events, above 0; 0 for never.
     restarts
-        Whether the model forgets everything where its errors rise.
+        Whether the model forgets everything when its errors rise.
     """
 
     update: int

@@ -7,15 +7,15 @@ from streamkarma.core.learner import Learner
 
 __all__ = ["GaussianProcess"]
 
-#: Most events that it is fitted to.
+#: Maximum number of events that it is fitted to, by default.
 WINDOW = 4096
 
 
 class GaussianProcess(Learner):
-    """A sparse Gaussian process on the latest events of a regression, which learns until the next fit.
+    """A sparse Gaussian process on the latest events of a regression, updated by each event between fits.
 
-    The target is a linear function of the event's values and one that is smooth in each of them, as much as
-    the evidence says. See ``learners/gaussian_process`` in the engine.
+    The target is a linear function of the event's values plus one that is smooth in each of them; the
+    evidence determines how much of each. See ``learners/gaussian_process`` in the engine.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class GaussianProcess(Learner):
 
     Examples
     --------
-    A wave in one number, and another that says nothing:
+    A wave in one number, and another that is irrelevant:
 
     >>> import numpy as np
     >>> from streamkarma.events.block import Block

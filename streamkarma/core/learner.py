@@ -15,7 +15,7 @@ from streamkarma.events.block import Block
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
-#: Targets as they came, and the centre and spread of their scores.
+#: Raw targets, and the centre and spread of their scores.
 Units = tuple[Floats, Floats, Floats]
 
 #: Above every attribute and coordinate: the bound for states that come from a learner itself.

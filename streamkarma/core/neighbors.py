@@ -25,10 +25,10 @@ class Neighbors(Learner):
         Whether labels are targets: the score is then the mean over the nearest. Otherwise it is the log-odds
         for two classes, or the logarithm of each class's probability.
     window
-        Maximum number of events kept, 1 to 1,048,576. None begins with 1,000: each time these have come anew,
-        they become twice as many if their newer half alone erred more than all of them, and half as many, but
-        not fewer than 1,000, if it erred less. There are at most 16,000, and those beyond the first thousand
-        have at most 65,536 values.
+        Maximum number of events kept, 1 to 1,048,576. None starts with 1,000: each time the window has been
+        completely refilled, it doubles if its newer half alone had larger errors than the whole, and halves,
+        to no fewer than 1,000, if it had smaller ones. It has at most 16,000 events, and those beyond the
+        first thousand have at most 65,536 values.
     neighbors
         Number of neighbours that vote, 1 to 1,024.
 
@@ -40,7 +40,7 @@ class Neighbors(Learner):
 
     Examples
     --------
-    The label says whether two numbers have the same sign, which no linear model can learn:
+    The label is whether two numbers have the same sign, which no linear model can learn:
 
     >>> import numpy as np
     >>> from streamkarma.events.block import Block

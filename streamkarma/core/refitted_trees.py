@@ -5,13 +5,13 @@ from __future__ import annotations
 from streamkarma import _engine
 from streamkarma.core.learner import Learner
 
-#: Number of events that trees are fitted to at most, by default. With twice as many, or half as many, `auto`
+#: Maximum number of events that trees are fitted to, by default. With twice as many, or half as many, `auto`
 #: makes the same number of errors on 54 streams of 10,000 events, within .3 %.
 WINDOW = 4096
 
 
 class BoostedTrees(Learner):
-    """Gradient-boosted trees on the latest events, whose leaves learn every event until the next fit.
+    """Gradient-boosted trees on the latest events, with leaves updated by every event between fits.
 
     At each split, missing values go to the side where they fit better. See ``learners/refitted_trees`` in the
     engine.
@@ -53,10 +53,11 @@ class BoostedTrees(Learner):
 
 
 class RandomisedTrees(Learner):
-    """Extremely randomised trees on the latest events of a regression, whose leaves learn until the next fit.
+    """Extremely randomised trees on the latest events of a regression, with leaves updated between fits.
 
-    Each tree is grown on its own, until every leaf has one event; their mean is what they say. At each
-    split, missing values go to the side where they fit better. See ``learners/refitted_trees`` in the engine.
+    Each tree is grown independently, until every leaf has one event; the prediction is the mean of the trees.
+    At each split, missing values go to the side where they fit better. See ``learners/refitted_trees`` in the
+    engine.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """A linear model on completed events, for data close to a subspace.
 
 This is the class of hypotheses that [H] competes with: f_{w,Q}(x_o) = w_o' Q_oo^+ x_o [H, Def. 2] completes
-the event from its observed part and applies a linear model. The completion comes from the pairwise moments of
-the coordinates that are worth it or, on request, from a low-rank factor.
+the event from its observed values and applies a linear model. The completion comes from the pairwise moments
+of the coordinates for which it is worthwhile or, on request, from a low-rank factor.
 
 [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 """
@@ -36,7 +36,7 @@ class SubspaceSettings(NamedTuple):
     forget
         Half-life in events, above 0; 0 for never.
     moving
-        Half-life of the weights, if they are to forget faster than the subspace; 0 for no faster.
+        Half-life of the weights if they are to forget faster than the subspace; else 0.
     max_rank_dim
         Maximum number of coordinates with pairwise moments, 1 or more; with 1 a factor replaces them.
     rank

@@ -35,16 +35,16 @@ class BinsParameters(ValueParameters):
 class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     """Online classifier on bins of values and pairs of bins, for incomplete events.
 
-    Each number belongs to two of eight bins, in parts that add up to 1, and each category to one of its own.
-    AROW learns a weight for each bin and each pair of bins. It thus finds thresholds, intervals and boxes,
-    which a linear model of the values cannot. What is missing is in no bin. An event of n attributes costs
-    3/2 n². With more than 17 each number belongs to one bin only, and with more than 31 the event is taken
-    without pairs.
+    Each number belongs to two of eight bins, with degrees that add up to 1, and each category to one of its
+    own. AROW learns a weight for each bin and each pair of bins. It thus finds thresholds, intervals and
+    boxes, which a linear model of the values cannot. Missing values are in no bin. An event of n attributes
+    costs 3/2 n². With more than 17 each number belongs to one bin only, and with more than 31 there are no
+    pairs.
 
     Parameters
     ----------
     r
-        The variance of the noise, 1e-12 to 1e12. Larger values take smaller steps.
+        The variance of the noise, 1e-12 to 1e12. Larger values give smaller steps.
     table_bits
         log2 of the maximum number of weights, 8 to 30; 18 are 4 MB. Beyond that they are hashed.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold,
@@ -54,7 +54,7 @@ class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class BoostingClassifier(CostParameters, BoostingParameters, BaseClassifier):
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------

@@ -29,7 +29,7 @@ from streamkarma.events.values import Record, is_missing
 from streamkarma.parameters.words import BALANCED
 from streamkarma.printable import shown
 
-#: With several classes only the first ones have target statistics: each takes coordinates.
+#: Maximum number of classes with target statistics, the first ones: each of them costs coordinates.
 MOST_RATED = 8
 
 
@@ -79,7 +79,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def predict_one(  # type: ignore[override]  # river has no floats as labels
         self, x: Record, **_: Any
     ) -> Label | None:
-        """The most probable class, or the one that ``threshold`` says; None before any is known."""
+        """The most probable class, or the one chosen by ``threshold``; None before any is known."""
         chances = self.predict_proba_one(x)
         if self.threshold is None:
             return max(chances, key=chances.__getitem__, default=None)
@@ -159,13 +159,13 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return [choose(each, self.threshold, shares, positive) for each in chances]
 
     def decision_one(self, x: Record) -> float | dict[Label, float]:
-        """The raw score: with up to two classes a number that is positive for the second of
-        ``classes``, with more a number for each; with ``entity`` it remembers as ``predict_one`` does."""
+        """The raw score: for up to two classes a number, positive for the second of ``classes``; for more,
+        a number for each. With ``entity`` the event is remembered, as by ``predict_one``."""
         scores = self._one(x)
         return scores[0] if len(scores) == 1 else dict(zip(self._labels.known, scores, strict=True))
 
     def predict_set_one(self, x: Record, coverage: float | None = None) -> list[Label]:
-        """A set of classes that holds the class of an event in the given share of events.
+        """A set of classes that contains the class of an event in the given fraction of events.
 
         The set is remembered until the label is learned, however late, and evaluated then.
 
@@ -174,13 +174,13 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         x
             The event.
         coverage
-            The share of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
+            The fraction of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
             ``coverage`` of its own is calibrated from the first call on, for the coverage of that call.
 
         Returns
         -------
         Some of ``classes``: none if all are less likely than true classes usually are, and all before a label
-        was learned.
+        has been learned.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         weights: NDArray[np.float64],
         tickets: NDArray[np.uint64],
     ) -> NDArray[np.bool_] | None:
-        """Which classes are in the sets of events, which are then learned; None if there are to be none."""
+        """Membership of the classes in the sets of events, which are then learned; None without sets."""
         if self._conformal is None:
             return None
         assert isinstance(self._conformal, PredictionSets)
@@ -268,7 +268,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external)
             pieces.append((begin, scores))
             begin = end
-        # One after another, so that blocks come to what single events do.
+        # In sequence, so that blocks give the same sum as single events.
         for weight in weighed[learned & (known < 2)].tolist():
             self._label_weight += weight
         whole = joined(pieces, count, learner.classes)
@@ -294,7 +294,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return self._checked(label, self._labels)
 
     def _check_labels(self, labels: Sequence[Any], weights: Sequence[float]) -> list[Any]:
-        """See ``KARMABase._check_labels``: each is checked against the classes known by then."""
+        """See ``KARMABase._check_labels``: each is checked against the classes known so far."""
         met, checked = deepcopy(self._labels), list(labels)
         for t, label in enumerate(labels):
             if label is not None:
@@ -321,7 +321,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             self._pipeline.learner.widen(len(self.classes))
 
     def _merge(self, parts: Sequence[Any]) -> None:
-        """See ``KARMABase._merge``; the classes that the parts have met are numbered alike first."""
+        """See ``KARMABase._merge``; the parts' classes are first numbered alike."""
         agreed = self._labels.joined([part._labels for part in parts])
         for model in (self, *parts):
             model._renumber(agreed)
@@ -333,7 +333,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             self._costs.merge([part._costs for part in parts])
 
     def _renumber(self, agreed: Labels) -> None:
-        """Have the learner know the classes by the numbers that they have in ``agreed``."""
+        """Renumber the classes in the learner as they are numbered in ``agreed``."""
         places, learner = agreed.places(self._labels), self._pipeline.learner
         if len(agreed.known) > max(2, learner.classes):
             learner.widen(len(agreed.known))
@@ -361,6 +361,6 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:
             raise ValueError("the classes do not fit the support vectors")
         if isinstance(self.threshold, Real) and known > 2:
-            raise ValueError("a threshold for two classes, and there are more")
+            raise ValueError("the threshold is for two classes, but there are more")
         if self._costs is not None:
             self._costs.restore(header["costs"], known)

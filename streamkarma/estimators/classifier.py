@@ -9,8 +9,8 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.settings import CostParameters, SupportVectorParameters, support_vectors
 from streamkarma.estimators.vectors import SupportVectorModel
 
-#: See ``settings.support_vectors``. From 13 tabular sets with half of the attributes withheld and two
-#: synthetic streams, none of them reported on.
+#: See ``settings.support_vectors``. Tuned on 13 tabular sets with half of the attributes withheld and two
+#: synthetic streams, none of them among the reported ones.
 STEP_MARGIN = 1.0
 
 
@@ -44,97 +44,97 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
     loss
         ``"logistic"``, ``"hinge"`` or ``"squared_hinge"``; with three classes or more
         their multiclass forms, for the hinge that of Crammer and Singer. Only the logistic
-        loss gives probabilities that mean what they say; for the others they are the
+        loss gives meaningful probabilities; for the others they are the
         logistic function (or softmax) of the score.
     budget
         Maximum number of support vectors, 1 to 1,048,576; None for no limit. Events with the same
-        attributes observed share one support vector at no loss, so that a stream of few
+        attributes observed share one support vector without loss, so that a stream of few
         such patterns is learned exactly within the budget.
     pruning
-        How to make room in a full model: ``"merge"`` folds the support vector of least norm
+        How to make room in a full model: ``"merge"`` merges the support vector of least norm
         into the pattern where most of it is kept, ``"remove"`` drops it, ``"oldest"``
         drops the oldest.
     normalize
         Divide the kernel by sqrt(k(x, x) k(x', x')): every event has norm 1.
     average
         Predict by the average of v_1 … v_T after T events [H, Thm 2.2], instead of by v_{T+1}, the last one:
-        the last event counts from the next event on.
+        the last event has an effect only from the next event on.
     scale
         Standardise numbers by their running mean and variance, the event itself included,
-        cut at 5 standard deviations. river's own scalers take neither None nor NaN.
+        clipped at 5 standard deviations. river's own scalers accept neither None nor NaN.
     horizon
-        With ``rho="auto"``: how many events will be learned, 1 to 1e15. None if unknown: then the model
-        restarts after 1, 3, 7, 15, … events, each time for one more than twice as many in all (the doubling
-        trick), and a prediction right after a restart is uninformative.
+        With ``rho="auto"``: how many events will be learned, 1 to 1e15. None if unknown: the model then
+        restarts after 1, 3, 7, 15, … events, each time for twice as many as before (the doubling trick), and
+        a prediction right after a restart is uninformative.
     regularity
-        With ``gamma="auto"``: λ, the least positive eigenvalue of a Q_oo, above 0 and at most 1. It is
-        the square of the λ of [H, Def. 1, item 4], a least singular value. None for 0.5.
+        With ``gamma="auto"``: λ, the smallest positive eigenvalue of a Q_oo, above 0 and at most 1. It is
+        the square of the λ of [H, Def. 1, item 4], a smallest singular value. None for 0.5.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift: of the model,
-        through a step that stops decreasing (a constant ``eta`` forgets as it is), and of means and
+        through a step that stops decreasing (a constant ``eta`` forgets anyway), and of means and
         variances. None to keep everything.
     max_attributes, max_coordinates
         Maximum number of attributes, and of numbers and categories, at a time, each 1 to 1,048,576. Beyond a
-        bound those that were of least use and not seen for long are evicted for new ones. Memory grows with
-        their product with the budget, but only as names are seen.
+        bound, those that are rare and have not been seen for long are evicted for new ones. Memory grows with
+        the product of these numbers and the budget, but only as names are seen.
     max_name_bytes
         Maximum length of the name of an attribute and of a category in bytes of UTF-8, 1 to 65,536. Longer
-        ones are ignored. All of them have at most 16 MiB together: each number counts its attribute's name,
-        each category that and itself. A class that is a string and is longer is refused with a ValueError.
+        ones are ignored. All of them together have at most 16 MiB: a number adds its attribute's name, a
+        category that name and its own. A class that is a longer string is refused with a ValueError.
     na
         Words that stand for a missing value, ignoring case and surrounding blanks; None for the empty text,
         NA, N/A, null, none, nan, ? and -.
     sentinel
         Numbers that stand for a missing value, by attribute: one or up to four each.
     sentinels
-        Whether to find more of these: numbers at least 10 deviations from the mean that come back
-        exactly. A sentinel counts as missing, and the attribute ``NAME.sentinel`` says which it was.
+        Whether to detect more of these: numbers at least 10 deviations from the mean that recur exactly.
+        A sentinel counts as missing, and the attribute ``NAME.sentinel`` records which one it was.
     kinds
-        What attributes are, by name, where their values do not tell: ``number``, ``boolean``, ``category``,
+        Kinds of attributes by name, where their values do not show it: ``number``, ``boolean``, ``category``,
         ``text``, ``tags``, ``time`` (numbers are seconds or milliseconds since 1970) or ``identifier``.
     entity
-        The name that says whose event it is: a device, a patient, a customer. Its value, a number or a
-        string, is an attribute, too. Of each entity the last value of every number and category is
-        remembered, see ``carry``. ``learn_one`` remembers, and so does every call that predicts or
-        explains; the same event learned next counts once. None for no entities.
+        Name of the field that identifies the entity of an event: a device, a patient, a customer. Its value,
+        a number or a string, is an attribute, too. For each entity the last value of every number and
+        category is remembered, see ``carry``, by ``learn_one`` and by every call that predicts or explains;
+        if the same event is learned next, it counts once. None for no entities.
     time
-        The name that says when an event happened, in seconds since 1970, ISO 8601 or as a ``datetime``; it is
-        no attribute then. None: events are counted.
+        Name of the field with the time of an event, in seconds since 1970, ISO 8601 or as a ``datetime``; it
+        is then not an attribute. None: time is counted in events.
     carry
         Use of remembered values: with ``fill`` they replace missing values; with ``last`` they are added to
         each attribute as ``NAME.last``, and log(1 + age) as ``NAME.age``; with ``off`` they are only
         remembered.
     carry_labels
-        Whether an event has the last label of its entity as the attribute ``label.last``, and the mean of
-        its last labels, about 16, as ``label.mean``. Booleans are 1 and 0; of strings there is the share of
-        each instead, as ``label.mean.LABEL``, as long as there are at most 16 different ones.
+        Whether to add to an event the last label of its entity as the attribute ``label.last``, and the mean
+        of its last labels, about 16, as ``label.mean``. Booleans are 1 and 0; for strings there is the
+        fraction of each instead, as ``label.mean.LABEL``, while there are at most 16 different ones.
     carry_for
-        Remembered values and labels count up to this age, in seconds, or in events without ``time``; None for
-        any.
+        Maximum age of remembered values and labels, in seconds, or in events without ``time``; None for no
+        limit.
     max_entities
         Maximum number of entities, 1 to 2**30; those unseen for the longest time are forgotten. With more
-        than 32 values each on average fewer fit.
+        than 32 values per entity on average, fewer fit.
     coverage
-        Intervals of a regression, or sets of classes, hold the label in this share of events, 0.01 to 0.999:
-        see ``predict_set_one``, and ``predict_interval_one`` of regressors. None for none.
+        Fraction of events in which the interval of a regression, or the set of classes, contains the label,
+        0.01 to 0.999: see ``predict_set_one``, and ``predict_interval_one`` of regressors. None for none.
     max_classes
         Maximum number of classes, 1 to 1,048,576; a label beyond that is refused with a ValueError.
     class_weight
         Factor on the weight of an event when its label is learned. ``"balanced"``: by n / (K n_c), where n_c
-        of the n labels so far are of its class, one of K, so that all classes count the same in total; the
-        first labels of a class that appears late count less. Or factors by class, 1e-12 to 1e12, and 1 for
-        those not named. Probabilities are then those of the stream so weighted; the losses and metrics
-        reported are not weighted. None for no factors.
+        of the n labels so far are of its class, one of K, so that all classes have the same total weight; the
+        first labels of a class that appears late have less. Or factors by class, 1e-12 to 1e12, and 1 for
+        those not named. Probabilities are then those of the weighted stream; the losses and metrics reported
+        are not weighted. None for no factors.
     threshold
-        Which class is predicted; no probability depends on it. None: the most probable. A number from 0 to 1,
-        for two classes: the positive one, which is the greater in sort order, from that probability on; a
-        third class is refused with a ValueError. ``"balanced"``: the class whose probability is the largest
-        multiple of its share of the labels so far, which is the best choice for balanced accuracy.
+        Which class is predicted; probabilities do not depend on it. None: the most probable. A number from 0
+        to 1, for two classes: the positive one, which is the greater in sort order, from that probability on;
+        a third class is refused with a ValueError. ``"balanced"``: the class whose probability is the largest
+        multiple of its share of the labels so far, the optimal choice for balanced accuracy.
 
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
     support_vectors : list of SupportVector
         Observed sets, values and coefficients.
 
@@ -145,13 +145,12 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
 
     Notes
     -----
-    A weight ``w`` multiplies the loss of the event; 0 leaves the model as it is, and beyond 1e15 it
-    counts as 1e15. A value
-    that is infinite, or neither a number nor a string, raises RecordError, a ValueError,
+    A weight ``w`` multiplies the loss of the event; 0 leaves the model unchanged, and beyond 1e15 it counts
+    as 1e15. A value that is infinite, or neither a number nor a string, raises RecordError, a ValueError,
     and the event is not learned.
 
-    A model is to be used by one thread at a time: threads that share one need a lock around each call, or
-    a call meets another's and raises RuntimeError.
+    A model must be used by one thread at a time: threads that share one need a lock around each call, or
+    concurrent calls raise RuntimeError.
 
     References
     ----------
@@ -169,7 +168,7 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
     >>> round(model.predict_proba_one({"wind": "S"})["dry"], 2)
     0.8
 
-    Beside river's scalers and metrics:
+    With river's datasets and metrics:
 
     >>> from river import datasets, evaluate, metrics
     >>> evaluate.progressive_val_score(datasets.Phishing(), KARMAClassifier(), metrics.Accuracy())

@@ -63,7 +63,7 @@ class KARMABase(Explains):
     #: Intervals or sets, once there are any.
     _conformal: PredictionIntervals | PredictionSets | None
     _pipeline: Pipeline
-    #: Of a merged model: the names of what it came from, and how many events each of these had learned.
+    #: Origins of a merged model: their names, and the number of events that each of them had learned.
     merged_from: list[tuple[str, int]]
 
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
@@ -97,7 +97,7 @@ class KARMABase(Explains):
                 setattr(self, name, int(value) if isinstance(value, Integral) else as_float(value))
 
     def _asked_coverage(self, coverage: float | None) -> float:
-        """The coverage that one call asks for; the model has one for its whole life."""
+        """The coverage requested by a call; that of a model never changes."""
         known = self.coverage if self._conformal is None else self._conformal.coverage
         asked = check_coverage((known or DEFAULT_COVERAGE) if coverage is None else coverage)
         if known is not None and asked != known:
@@ -143,13 +143,13 @@ class KARMABase(Explains):
         UsageError
             If they cannot be merged.
         """
-        # It knows all estimators, which are built on this one.
+        # Imported here, as it imports all estimators, which derive from this class.
         from streamkarma.estimators.merging import merge
 
         return merge([self, other], base)  # type: ignore[list-item, arg-type, return-value]  # one of its kinds
 
     def begin_survey(self) -> None:
-        """Only collect names, categories and the distributions of numbers from here on.
+        """Only collect names, categories and the distributions of numbers from now on.
 
         Such models can be saved and merged like others, and the result does not depend on how the events were
         divided among them. Nothing may be learned in the meantime.
@@ -163,12 +163,12 @@ class KARMABase(Explains):
     def freeze(self, frozen: bool = True) -> None:
         """Freeze names and the scale of numbers while events are learned, or unfreeze them.
 
-        What has no place is then left out of events, and counted as ignored. It is not saved.
+        Unknown names are then left out of events, and counted as ignored. The setting is not saved.
         """
         self._pipeline.encoder.frozen = frozen
 
     def forget_last(self) -> None:
-        """Predict what comes next as events that do not follow those learned last.
+        """Predict the next events as if they did not follow those learned last.
 
         The mixture adjusts its prediction by its latest errors, unless another event has been predicted since
         the latest label. Call this before predicting events from another time or place.
@@ -177,7 +177,7 @@ class KARMABase(Explains):
 
     @abstractmethod
     def _merge(self, parts: Sequence[Any]) -> None:
-        """Merge what parts have learned since each was as this one is; they cannot be used afterwards.
+        """Merge what parts have learned since each was a copy of this one; they cannot be used afterwards.
 
         ValueError if they cannot be merged.
         """
@@ -197,12 +197,12 @@ class KARMABase(Explains):
 
     @property
     def _last_ticket(self) -> NDArray[np.uint64]:
-        """That of the event predicted last, alone."""
+        """Ticket of the single event predicted last."""
         return self._pipeline.tickets if self._pipeline.learner.external else self._pipeline.ticket
 
     @abstractmethod
     def _begin_conformal(self, coverage: float) -> None:
-        """Say intervals or sets from now on."""
+        """Provide intervals or sets from now on."""
 
     @abstractmethod
     def run(
@@ -213,16 +213,16 @@ class KARMABase(Explains):
         Parameters
         ----------
         events
-            From ``read``, or from a line reader with this model's encoder; those with a positive weight are
-            ``learned`` there.
+            From ``read``, or from a line reader with this model's encoder; those with a positive weight must
+            be ``learned`` there.
         labels
-            One per event, checked by ``check_label``; None for an event without, from which only what needs
-            no label is learned.
+            One per event, checked by ``check_label``; None for an event without one, from which only what
+            needs no label is learned.
         weights
             One per event, 0 or more; with 0 it is only predicted.
         late
-            Which events wait for their label, and which have got theirs late; None if that shows only in what
-            they have.
+            Which events await their label, and which received theirs late; None to recognise them by their
+            content.
         """
 
     @abstractmethod
@@ -243,8 +243,8 @@ class KARMABase(Explains):
         y
             The label: a boolean, a number or a string; for a regression a finite number. None or NaN for an
             event without a label: distributions and correlations of attributes are learned from it, but no
-            classes, and weights only in that the subspace learner repeats an earlier event with a label. If
-            its label arrives later, learn it only once, with the label.
+            classes, and weights only in that the subspace learner repeats an earlier labelled event. If its
+            label arrives later, learn it only once, with the label.
         w
             Weight, 0 or more.
 
@@ -261,19 +261,19 @@ class KARMABase(Explains):
         Parameters
         ----------
         X
-            A data frame of pandas, polars or another library that narwhals knows; what is missing is null
+            A data frame of pandas, polars or another library that narwhals supports; missing values are null
             or NaN.
         y
-            A column or a list of labels; null or NaN where there is none.
+            A column or a list of labels; null or NaN for none.
         w
             A column or a list of weights, or None for 1.
 
         Raises
         ------
         UsageError
-            A ValueError: there are not as many labels, or weights, as rows. Then nothing is learned.
+            A ValueError: the number of labels, or weights, differs from that of rows. Nothing is learned.
         RecordError
-            A ValueError: a value, a label or a weight is invalid. Then nothing is learned.
+            A ValueError: a value, a label or a weight is invalid. Nothing is learned.
         """
         labels, rows = values_of(y), len(X)
         weights = [1.0] * rows if w is None else values_of(w)
@@ -304,7 +304,7 @@ class KARMABase(Explains):
     def read(
         self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
     ) -> Encoded:
-        """Encode records for ``run``; names and statistics know those ``learned`` from then on.
+        """Encode records for ``run``; those ``learned`` update names and statistics.
 
         Entities remember the ``labels`` of those learned.
 
@@ -334,16 +334,16 @@ class KARMABase(Explains):
     def values(self) -> dict[str, dict[str, int]]:
         """What happened to the values of each attribute; zero counts are left out.
 
-        ``values`` were learned. Of these some were texts that ``spelled`` a number, numbers ``clipped`` to
-        5 deviations, ``prose``, whose words count, sets of ``tags``, or ``rare`` categories, words and tags,
-        which have no place of their own. Others counted as missing:
-        missing-value words (``nothing``), ``sentinels``, and outliers (``far``).
+        ``values`` were learned. Some of these were texts that ``spelled`` a number, numbers ``clipped`` to
+        5 deviations, ``prose``, which is used word by word, sets of ``tags``, or ``rare`` categories, words
+        and tags, which have no coordinate of their own. Others counted as missing: missing-value words
+        (``nothing``), ``sentinels``, and outliers (``far``).
         """
         return self._pipeline.values()
 
     @property
     def encoded(self) -> Block:
-        """The events of the last ``run`` as the learner saw them."""
+        """The events of the last ``run`` as passed to the learner."""
         return Block(*self._pipeline.encoded.block)
 
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -354,7 +354,7 @@ class KARMABase(Explains):
         """Sizes and counters of the model.
 
         ``bytes`` is the memory of its arrays, including spare capacity but not the names themselves; a model
-        that was saved and loaded takes the same.
+        that was saved and loaded uses as much.
         """
         summary = self._pipeline.summary()
         if self._conformal is not None:

@@ -46,7 +46,7 @@ class Costs:
         window = averaging_window(forget)
         self._weights = check_class_weight(class_weight)
         check_threshold(threshold)
-        #: Of the labels as they came, and as they were weighed; only what is needed is counted.
+        #: Shares of the labels with their raw weights, and as weighted; None unless needed.
         self._came = LabelShares(window) if is_word(class_weight, BALANCED) else None
         self._learned = LabelShares(window) if is_word(threshold, BALANCED) else None
 
@@ -61,11 +61,11 @@ class Costs:
         Parameters
         ----------
         index
-            That of its class.
+            The index of its class.
         weight
             The event's own, above 0.
         known
-            The classes, its own among them.
+            The classes, including its own.
         """
         if self._weights is None and self._came is None:
             return weight
@@ -77,7 +77,7 @@ class Costs:
         return min(max(weight * factor, sys.float_info.min), HEAVIEST)
 
     def count(self, index: int, weight: float, weighed: float) -> None:
-        """Count a label that was learned: its event's own weight, and the one it was learned with."""
+        """Count a learned label, with the event's own weight and the one it was learned with."""
         if self._came is not None:
             self._came.add(index, weight)
         if self._learned is not None:
@@ -91,7 +91,7 @@ class Costs:
         targets
             Shape (T,): the index of the label, negative without one.
         weights
-            Shape (T,): the events' own weights, which the ones to learn with replace.
+            Shape (T,): the events' own weights, replaced in place by those to learn with.
         known
             The classes.
         before
@@ -100,7 +100,7 @@ class Costs:
         Returns
         -------
         Shape (T, classes): the shares of the classes before each event, 1 for those not seen before; without
-        columns where the threshold needs none.
+        columns if the threshold needs none.
         """
         shares = np.ones((len(targets), len(known) if self.balances else 0))
         labels = zip(targets.tolist(), weights.tolist(), before.tolist(), strict=True)
@@ -113,7 +113,7 @@ class Costs:
         return shares
 
     def shares(self, classes: int) -> list[float]:
-        """The shares of the classes now; none where none are needed."""
+        """The current shares of the classes; empty if not needed."""
         return [] if self._learned is None else self._learned.of_all(classes)
 
     def unmatched(self, known: Sequence[Label]) -> list[str]:
@@ -122,13 +122,13 @@ class Costs:
         return [name for name in self._weights or {} if name not in names]
 
     def relabel(self, places: Sequence[int]) -> None:
-        """Let class ``c`` become ``places[c]``."""
+        """Renumber the classes: ``c`` becomes ``places[c]``."""
         for part in (self._came, self._learned):
             if part is not None:
                 part.relabel(places)
 
     def merge(self, parts: Sequence[Costs]) -> None:
-        """Merge the counts of parts since each was as this one is; their classes have the same numbers."""
+        """Merge what parts have counted since each was a copy of this one; classes are numbered alike."""
         for own, others in (
             (self._came, [part._came for part in parts]),
             (self._learned, [part._learned for part in parts]),
@@ -137,7 +137,7 @@ class Costs:
                 own.merge([other for other in others if other is not None])
 
     def state(self) -> dict[str, Any]:
-        """What was counted, as JSON."""
+        """The counts, as JSON."""
         parts = {"came": self._came, "learned": self._learned}
         return {name: part.state() for name, part in parts.items() if part is not None}
 
@@ -149,7 +149,7 @@ class Costs:
 
 
 def choose(chances: Sequence[float], threshold: float | str, shares: Sequence[float], positive: int) -> int:
-    """The index of the class to predict for an event; -1 before any was known.
+    """The index of the class to predict for an event; -1 before any is known.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def greater_of(known: Sequence[Label]) -> int:
 
 
 def check_class_weight(given: Any) -> dict[str, float] | None:
-    """Weights by name, None where there are none by name; UsageError if they are neither these nor balanced.
+    """Weights by name, None if there are none or they are balanced; UsageError for anything else.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
     assert isinstance(kind, WeightsByClass)
     weights: dict[str, float] = {}
     for key, weight in given.items():
-        # Classes may be named by values of NumPy, as labels may.
+        # Like labels, classes may be given as NumPy values.
         label = key.item() if isinstance(key, np.generic) else key
         if not isinstance(label, (bool, int, float, str)) or not kind.weight.holds(weight):
             raise UsageError(f"class_weight: {kind.weight} by class, not {shown({label: weight})}")
@@ -218,7 +218,7 @@ def check_class_weight(given: Any) -> dict[str, float] | None:
 
 
 def plain_costs(class_weight: Any, threshold: Any) -> tuple[Any, str | float | None]:
-    """Both as a file has them: None, balanced, and numbers; UsageError if one is out of its range."""
+    """Both as files store them: None, balanced, and numbers; UsageError if one is out of its range."""
     weights = check_class_weight(class_weight)
     return class_weight if weights is None else weights, check_threshold(threshold)
 
@@ -235,7 +235,7 @@ def check_threshold(given: Any) -> float | str | None:
 
 
 def names_of(label: Label) -> list[str]:
-    """How a class may be named: as in JSON, and a whole number with a point or without.
+    """The possible names of a class: as in JSON, and a whole number with or without a decimal point.
 
     Examples
     --------
@@ -246,11 +246,11 @@ def names_of(label: Label) -> list[str]:
         return [str(label).lower()]
     if isinstance(label, str):
         return [label]
-    # What is no float must not have the name of its neighbour.
+    # An integer that is not exactly a float must not have its neighbour's name.
     whole = label == float(label) and float(label).is_integer()
     return [str(int(label)), str(float(label))] if whole else [str(label)]
 
 
 def weight_of(label: Label, weights: Mapping[str, float]) -> float:
-    """The weight of a class by its name, 1 where it has none."""
+    """The weight of a class by its name, 1 if it has none."""
     return next((weights[name] for name in names_of(label) if name in weights), 1.0)

@@ -18,70 +18,69 @@ from streamkarma.core.transformed_target import TransformedTarget
 from streamkarma.estimators.settings import averaging_window
 from streamkarma.parameters.learning import DEFAULT_RHO
 
-#: log2 of the maximum number of weights of each explicit expert: four megabytes with their spreads, and every
-#: pair of 500 attributes before anything is hashed.
+#: log2 of the maximum number of weights of each explicit expert: four megabytes with their variances, and
+#: every pair of 500 attributes before anything is hashed.
 TABLE_BITS = 18
 
 #: Maximum number of features of one event for the explicit experts: an event of more than 45 attributes is
-#: taken without what grows with their square. On four wide synthetic streams the mixture made up to 4 % more
-#: errors, in a third to a tenth of the time.
+#: learned without the features that grow with their square. On four wide synthetic streams the mixture made
+#: up to 4 % more errors, in a third to a tenth of the time.
 MOST_FEATURES = 2048
 
-#: Products of one event, those of its 128 largest values. On images of digits (usps, 256 attributes) the
-#: mixture errs 5.1 % of the time with these, as with all products, 5.6 % with half as many, and 7.5 %
-#: without.
+#: Maximum number of products of one event, those of its 128 largest values. On images of digits (usps, 256
+#: attributes) the mixture's error rate is 5.1 % with these, as with all products, 5.6 % with half as many,
+#: and 7.5 % without.
 MOST_PRODUCTS = 8192
 
-#: AdaGrad's step: smaller than for the expert alone, since others are there to be fast. This and the
-#: choice of experts are from 17 tabular sets and four synthetic streams; an explicit expert of order 3
-#: was never worth its time there.
+#: AdaGrad's step: smaller than for this learner alone, since other experts learn fast. This and the choice of
+#: experts were tuned on 17 tabular sets and four synthetic streams; an explicit expert of order 3 was never
+#: worth its time there.
 ETA = 0.05
 
-#: And where events are not divided by their norm, for which values are larger. There the constant is as
-#: large in every event, and where one class is rare it is most of the score.
+#: The same for events that are not divided by their norm, which have larger values. Their constant is equally
+#: large in every event, and where one class is rare it makes up most of the score.
 PLAIN_ETA = 0.2
 
-#: Dimensions of the factor that stands beside pairs: it is ahead where data are truly of low rank.
+#: Rank of the factor model that complements pairs: it is ahead where data are truly of low rank.
 RANK = 8
 
-#: The factorisation machine's step and shrinkage, chosen for the mixture on made streams of users and items
-#: and of crossed categories, and on ratings of jokes; shrinkage up to this costs nothing there.
+#: The factorisation machine's step and shrinkage, tuned for the mixture on synthetic streams of users and
+#: items and of crossed categories, and on ratings of jokes; shrinkage up to this does no harm there.
 FACTOR_ETA, FACTOR_SHRINK = 0.5, 1e-3
 
-#: The experts of a regression that also learn the target bent to a Gaussian. Without the Gaussian process the
-#: mean absolute error was 2 and 5 % larger on two log-normal streams, and the same within .1 % on 116 numbers
-#: of R's tables.
+#: The experts of a regression that also learn the target transformed to a Gaussian. Without the Gaussian
+#: process the mean absolute error was 2 and 5 % larger on two log-normal streams, and the same within .1 % on
+#: 116 numbers of R's tables.
 TRANSFORMED = ("explicit 2 arow", "subspace factor", "gaussian process")
 
-#: As many as the forest has by itself. With four, and without bins that keep everything beside those that
-#: move, the mixture makes 4 % more errors on 54 streams of river's generators (100,000 events, seeds 150 to
-#: 166), and as many on 58 tables and other streams; an event takes a fifth less where trees help, and as
-#: long where they lie dormant.
+#: As many as the forest has by itself. With four, and with only the moving bins, the mixture makes 4 % more
+#: errors on 54 streams of river's generators (100,000 events, seeds 150 to 166), and as many on 58 tables and
+#: other streams; an event costs a fifth less time where trees help, and as much where they are dormant.
 TREES = 10
 
-#: Half-life, in events, of what experts know that keep moving; with `forget` no longer than that.
+#: Half-life of the moving experts, in events; at most that of `forget`.
 MOVING = 500.0
 
 
 def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
-    """The experts by name, with so many support vectors and a half-life in events, 0 for none.
+    """The experts by name, with this many support vectors and a half-life in events, 0 for none.
 
-    - *Linear ones.* The order of the explicit ones says whether weights depend on what is observed beside;
-      AROW finds out fast, the more so with a small r, and AdaGrad bears labels that are noisy. That of
-      logarithms bears heavy tails. SGD with a constant step follows what changes.
-    - *Of two values* products have a weight for each pair, and the factorisation machine one that factorises:
-      it knows something of two categories that never met, and sleeps where there are but few. Bins know
-      thresholds and boxes.
-    - *Subspaces* complete what is missing by what it goes together with.
-    - *Neighbours* know any shape, but of few attributes. The *forest* and *boosted trees* know thresholds and
-      boxes: the forest earlier, boosted trees also where many of them add up. *Randomised trees* see finer
-      where targets have little noise. The *Gaussian process* knows what is linear or smooth, and soon.
-    - *Those that move* have a half-life, and begin anew where their errors rise.
+    - *Linear.* The order of the explicit ones determines whether weights depend on what else is observed;
+      AROW learns fast, the more so with a small r, and AdaGrad tolerates noisy labels. The expert on
+      logarithms handles heavy tails. SGD with a constant step follows drift.
+    - *Pairs.* Products have a weight for each pair of values, and the factorisation machine one that
+      factorises: it can use pairs of categories that never co-occurred, and is inactive if there are few.
+      Bins fit thresholds and boxes.
+    - *Subspaces* complete missing values from the observed ones that they are correlated with.
+    - *Neighbours* fit any shape, but of few attributes. The *forest* and *boosted trees* fit thresholds and
+      boxes: the forest earlier, boosted trees also where many of them add up. *Randomised trees* are finer
+      where targets have little noise. The *Gaussian process* fits linear and smooth functions, and early.
+    - *Moving* experts have a half-life, and restart when their errors rise.
 
-    Experts that have features in common follow one another: these are then found once.
+    Experts that share features are adjacent, so that these are computed once.
     """
-    # Three more hardly mattered: order 2 with r = 10 and with AdaGrad, and order 1 with a half-life. Without
-    # them errors on 71 generated streams and tables were .05 % fewer, and the log loss .03 % higher.
+    # Three more made little difference: order 2 with r = 10 and with AdaGrad, and order 1 with a half-life.
+    # Without them errors on 71 generated streams and tables were .05 % fewer, and the log loss .03 % higher.
     hinge, smooth = (SQUARED, SQUARED) if regression else (HINGE, LOGISTIC)
     moving = min(forget or MOVING, MOVING)
 
@@ -116,7 +115,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "subspace indicators": Subspace(plain._replace(indicators=True)),
         "subspace moving": Subspace(plain._replace(r=1.0, moving=moving)),
         "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
-        # Who is told to forget keeps no older events.
+        # With `forget` the window does not grow to older events.
         "neighbors": Neighbors(regression, START if forget else None),
         "forest": Forest(regression, TREES, forget),
         "boosted trees": BoostedTrees(regression, forget=forget),
@@ -128,9 +127,9 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
 
 
 def transformed(forget: float, absolute: bool) -> Learner:
-    """Some of the experts, mixed, for a target bent to a Gaussian."""
+    """A mixture of some of the experts, for a target transformed to a Gaussian."""
     chosen = experts(1, forget, regression=True)
     inner = {name: chosen[name] for name in TRANSFORMED}
-    # The outer mixture heeds the latest errors.
+    # The outer mixture already adjusts for the latest errors.
     mixture = Mixture(inner, regression=True, forget=forget, recent=False)
     return TransformedTarget(mixture, median=absolute)

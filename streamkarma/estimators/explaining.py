@@ -26,13 +26,13 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     score
-        As ``decision_one`` has it; of a regression the prediction.
+        As returned by ``decision_one``; in a regression, the prediction.
     constant
         The part that no attribute contributes: together with the contributions it adds up to the score.
     calibration
-        The part of the constant added by calibrating and mixing scores, and by what the last labels say.
+        The part of the constant added by calibrating and mixing scores, and by adjusting to the last labels.
     contributions
-        By observed attribute; names are what they are in the event, so that ``1`` is not ``"1"``.
+        By observed attribute, with names as in the event: ``1`` is not ``"1"``.
     missing
         By missing attribute: the standard deviation of the score over the possible values of this attribute,
         given what is observed. The first is the one to acquire next.
@@ -54,7 +54,7 @@ class Columns(NamedTuple):
     contributions: dict[str, Floats]
 
     def scaled(self, factor: float, shift: float = 0.0) -> Columns:
-        """The same of scores times a factor, and shifted."""
+        """The explanation of the scores times a factor, plus a shift."""
         each = {name: factor * parts for name, parts in self.contributions.items()}
         score, constant = factor * self.score + shift, factor * self.constant + shift
         return Columns(score, constant, factor * self.calibration, each)
@@ -75,14 +75,14 @@ class Explains:
     def explain_one(self, x: Record, missing: bool = True) -> Explanation:
         """Explain what each attribute of an event contributes to its score, and which missing ones matter.
 
-        Nothing is learned; but with ``entity`` what the event says is remembered, as ``predict_one`` does.
+        Nothing is learned; but with ``entity`` the event's values are remembered, as by ``predict_one``.
 
         Parameters
         ----------
         x
             The event, as in ``learn_one``.
         missing
-            Whether to include missing attributes, which takes a prediction for each value considered.
+            Whether to include missing attributes, which costs a prediction for each value considered.
 
         Returns
         -------
@@ -100,15 +100,15 @@ class Explains:
 
     @property
     def unit(self) -> tuple[float, float]:
-        """Centre and spread of the unit of scores; of a regression that of the target."""
+        """Centre and spread of the unit of scores; in a regression, those of the target."""
         return 0.0, 1.0
 
     def in_units(self, columns: Columns) -> Columns:
-        """An explanation of scores as one of what is shown: of a regression, predictions."""
+        """Convert an explanation of scores to the units shown: in a regression, those of predictions."""
         return columns
 
     def spread_by(self, missing: dict[str, Floats]) -> dict[str, Floats]:
-        """Deviations of scores as such of what is shown."""
+        """Convert deviations of scores to the units shown."""
         return missing
 
     def _shown_scores(self, scores: Floats) -> Any:
@@ -125,7 +125,7 @@ class Explains:
         return self._external_unlabelled(events)
 
     def _external_unlabelled(self, events: Encoded) -> Floats | None:
-        """As ``_external_of``, of events that the pipeline has taken."""
+        """As ``_external_of``, for events that the pipeline has already taken."""
         return None
 
 
@@ -145,10 +145,10 @@ def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
         if attribute in names:
             contributions[names[attribute]] = part
         else:
-            constants = constants + part  # a name never learned: it is in the norm alone
+            constants = constants + part  # a name never learned: it only affects the norm
     return Columns(scores, constants, calibrations, contributions)
 
 
 def ranked(parts: dict[str, Floats]) -> dict[str, Floats]:
-    """The same, the largest first."""
+    """The same, in descending order of the largest value."""
     return dict(sorted(parts.items(), key=lambda item: -float(item[1].max())))

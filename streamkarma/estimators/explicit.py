@@ -58,11 +58,11 @@ class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier
     gamma
         Order of the kernel: 1, 2 or 3.
     update
-        ``"arow"``: a variance for every weight, large steps for what was rarely seen [C].
+        ``"arow"``: a variance for every weight, large steps for rare features [C].
         ``"adagrad"``: steps divided by the root of the sum of squared gradients, logistic loss.
         ``"sgd"``: Algorithm 1 of [H], which equals ``KARMAClassifier`` without a budget.
     r
-        AROW: the variance of the noise, 1e-12 to 1e12. Larger values take smaller steps.
+        AROW: the variance of the noise, 1e-12 to 1e12. Larger values give smaller steps.
     eta
         AdaGrad: the step, 1e-12 to 1e12; None for 0.2. SGD: as in ``KARMAClassifier``.
     rho, loss
@@ -75,12 +75,12 @@ class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier
     na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
-        As in ``KARMAClassifier``; nothing but the table grows with the number of attributes.
+        As in ``KARMAClassifier``; only the table grows with the number of attributes.
 
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------
@@ -89,8 +89,8 @@ class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier
 
     Notes
     -----
-    AROW's scores are no log-odds: they are calibrated online, see ``core.calibration``, so that
-    probabilities mean what they say, and the loss reported is the logistic one.
+    AROW's scores are not log-odds: they are calibrated online, see ``core.mixture``, so that probabilities
+    are meaningful, and the loss reported is the logistic one.
 
     References
     ----------
@@ -147,7 +147,7 @@ class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
 
 
 def _loss(update: str, loss: str | None, fixed: dict[str, str], default: str) -> str:
-    """The name of the loss; UsageError for an unknown update, or a loss that it does not have."""
+    """The name of the loss; UsageError for an unknown update, or a loss that it does not support."""
     check_word("update", update, UPDATES)
     known = CLASSIFICATION if default in CLASSIFICATION else REGRESSION
     allowed = {fixed[update]} if update in fixed else set(known)

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 #: Probabilities of an external expert are clipped this far from 0 and 1.
 CLIP = 1e-6
-#: And predicted numbers this many standard deviations from the mean of the targets.
+#: Predicted numbers are clipped this many standard deviations from the mean of the targets.
 FARTHEST = 1e3
 #: The names of river models and refits in a state.
 MODELS, REFITS = "external", "refit"
 
 
 class RestoredExperts(list[Any]):
-    """Models that have learned with the mixture before, as a file had them; others are copied, unlearned."""
+    """Models already trained with the mixture, restored from a file; any others are cloned untrained."""
 
 
 class ExternalExperts:
@@ -43,8 +43,8 @@ class ExternalExperts:
     Parameters
     ----------
     models
-        River classifiers, or regressors. They get each event without its missing attributes and must accept
-        that. Those whose ``learn_one`` takes a weight ``w`` learn with that of the event, others without.
+        River classifiers, or regressors. They receive each event without its missing attributes and must
+        accept that. Models with a weight ``w`` in ``learn_one`` receive that of the event, others do not.
     regression
         Whether they are regressors.
 
@@ -66,8 +66,8 @@ class ExternalExperts:
         self.models: list[Any] = list(models) if kept else [model.clone() for model in models]
         self._weighed = [_takes_weight(model) for model in self.models]
         self._regression = regression
-        #: What was asked last and what they said, unless they have learned since: whoever predicts an event
-        #: and then learns it asks them once.
+        #: The last event and its predictions, unless the models have learned since: an event that is
+        #: predicted and then learned is predicted only once.
         self._last: tuple[Record, list[Any]] | None = None
 
     def run(
@@ -84,11 +84,11 @@ class ExternalExperts:
         records
             T events; nested ones are flattened.
         labels
-            The label of each, None for one that is not learned.
+            The label of each event, None if it is not learned.
         weights
-            The weight of each, above 0 where it is learned.
+            The weight of each event, above 0 if it is learned.
         score
-            From the number of an event and what a model says of it to scores.
+            Maps the index of an event and a model's prediction for it to scores.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class EncodedRecords(Encoded):
 
 
 class WithExternalExperts(KARMABase):
-    """A mixture with experts that are not the engine's: river models, and refits of batch learners."""
+    """A mixture with experts outside the engine: river models, and refits of batch learners."""
 
     extra_experts: list[Any] | None
     refit: str | None
@@ -168,7 +168,7 @@ class WithExternalExperts(KARMABase):
         score: Callable[[int, Any], Any],
         classes: int,
     ) -> list[Floats]:
-        """Scores of the river models, if there are any, which learn what has a label: (F, T, classes)."""
+        """Scores of the river models, if any, shape (F, T, classes); they also learn labelled events."""
         if not self.extra_experts:
             return []
         if not isinstance(events, EncodedRecords):
@@ -178,7 +178,7 @@ class WithExternalExperts(KARMABase):
         return [np.ascontiguousarray(np.reshape(scores, shape).swapaxes(0, 1), np.float64)]
 
     def _of_refits(self, part: slice, targets: Floats, weights: Floats, classes: int) -> list[Floats]:
-        """Scores of the refits, as of ``_of_models``; NaN before the first."""
+        """Scores of the refits, as in ``_of_models``; NaN before the first fit."""
         if self._refits is None:
             return []
         if part.start == 0:
@@ -186,7 +186,7 @@ class WithExternalExperts(KARMABase):
         return [self._refits.run(part, targets, weights, classes)]
 
     def summary(self) -> dict[str, Any]:
-        """As ``KARMABase.summary``; refits have the names of what is fitted."""
+        """As ``KARMABase.summary``; refits are named after what is fitted."""
         summary = super().summary()
         if self._refits is not None:
             models = len(self._external.models)
@@ -225,20 +225,20 @@ class WithExternalExperts(KARMABase):
             merge([self._refits, *(part._refits for part in parts)], changes)
 
     def _restore_refits(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
-        """Take the refits out of a state; ValueError if they are inconsistent."""
+        """Restore and remove the refits from a state; ValueError if they are inconsistent."""
         if self._refits is not None:
             self._refits.restore(header[REFITS], taken(arrays, REFITS), classes)
 
 
 def taken(arrays: Arrays, part: str) -> Arrays:
-    """The arrays of a part, by their own names; they are taken out of the others."""
+    """Remove the arrays of a part from the others, and return them by their own names."""
     begin = part + "."
     names = [name for name in arrays if name.startswith(begin)]
     return {name.removeprefix(begin): arrays.pop(name) for name in names}
 
 
 def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
-    """The external experts from a state; takes their arrays out.
+    """The external experts from a state; removes their arrays.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
 
 
 def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: int) -> Floats:
-    """Scores from what a classifier says: log-odds of the second of two classes, else one for each.
+    """Scores from a classifier's probabilities: log-odds of the second of two classes, else one for each.
 
     Examples
     --------
@@ -261,36 +261,36 @@ def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: i
     each = [min(max(chances.get(label, 0.0), CLIP), 1.0 - CLIP) for label in known]
     if classes > 1:
         return np.log(each)
-    # With fewer than two nothing is known.
+    # With fewer than two classes there is nothing to predict.
     return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)
 
 
 def number_score(prediction: Any, centre: float, spread: float) -> float:
-    """A predicted number in standard units; the mean for what is not a number."""
+    """A predicted number in standard units; the mean for NaN."""
     score = (float(prediction) - centre) / spread
     return 0.0 if math.isnan(score) else min(max(score, -FARTHEST), FARTHEST)
 
 
 def number_scores(predictions: Floats, centres: Floats, spreads: Floats) -> Floats:
-    """As ``number_score``, of predictions of shape (F, T, 1)."""
+    """As ``number_score``, for predictions of shape (F, T, 1)."""
     scores = (predictions - centres[:, np.newaxis]) / spreads[:, np.newaxis]
     return np.nan_to_num(np.clip(scores, -FARTHEST, FARTHEST), nan=0.0)
 
 
 def _last_step(model: Any) -> Any:
-    """What predicts in a pipeline; a model that is none itself."""
+    """The predicting step of a pipeline; any other model itself."""
     while steps := getattr(model, "steps", None):
         model = list(steps.values())[-1]
     return model
 
 
 def _takes_weight(model: Any) -> bool:
-    """Whether what predicts takes a weight by name; who only hands it on may have nobody to take it."""
+    """Whether the predicting step takes a weight by name; a pipeline accepts one even if no step does."""
     return "w" in signature(_last_step(model).learn_one).parameters
 
 
 def _plain(flat: Record) -> Iterator[tuple[Hashable, Any]]:
-    """What is observed; a tag is an attribute of its own, as models that know no tags need it."""
+    """The observed values; each tag becomes an attribute, for models that do not support tags."""
     for name, value in flat.items():
         if isinstance(value, list):
             yield from ((f"{name}.{tag}", 1) for tag in value)

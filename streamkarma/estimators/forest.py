@@ -27,9 +27,9 @@ class ForestParameters(ValueParameters):
 class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
     """Online forest for incomplete events.
 
-    Trees grow as in [D] on histograms of random subsets of attributes. Each tree learns an event as often as
-    a Poisson variable says [O], and is replaced when it gets worse than it was [G]. Each split sends missing
-    values to the side where they fit better, and may also test whether an attribute is observed.
+    Trees grow as in [D] on histograms of random subsets of attributes. Each tree learns each event a
+    Poisson-distributed number of times [O], and is replaced when it has become worse [G]. Each split sends
+    missing values to the side where they fit better, and may also test whether an attribute is observed.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Columns of data frames: labels as values, and answers as columns of the same kind of frame."""
+"""Columns of data frames: labels as values, and predictions as columns of the same kind of frame."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def column_like(frame: Any, values: Sequence[Any] | NDArray[Any]) -> Any:
 
 
 def frame_like(frame: Any, values: NDArray[np.float64], names: Sequence[Any]) -> Any:
-    """A column for each name, as a frame of the frame's kind; only pandas takes names that are no text."""
+    """A column for each name, in a frame of the same kind; only pandas accepts names that are not strings."""
     known = wrapped(frame)
     if known.implementation.is_pandas_like():
-        # river's own helper does not take booleans here.
+        # river's own helper does not accept booleans here.
         return known.__native_namespace__().DataFrame(values, index=frame.index, columns=names)
     from river.utils import dataframe
 

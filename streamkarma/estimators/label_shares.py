@@ -8,10 +8,10 @@ from typing import Any
 
 from streamkarma.checkpoint import finite
 
-#: Labels that every class starts with, beside those that came: Laplace's rule of succession.
+#: Labels that every class starts with, in addition to those learned: Laplace's rule of succession.
 PRIOR = 1.0
-#: A balanced weight is at most this many times the number of labels of its class: the first label of a class
-#: that is late counts ten times, the second twenty times, and so on up to its full weight.
+#: A balanced weight is at most this many times the number of labels of its class: for the first label of a
+#: class that appears late it is at most ten, for the second twenty, and so on up to the full weight.
 RAMP = 10.0
 #: Counts are rescaled beyond this.
 _LARGEST_UNIT = 1e100
@@ -23,7 +23,7 @@ class LabelShares:
     Parameters
     ----------
     window
-        Over how many labels the average goes; infinite for all of them.
+        Number of labels that the average covers; infinite for all of them.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class LabelShares:
     """
 
     def __init__(self, window: float) -> None:
-        #: By class, and of all, in units of the weight of a label learned now.
+        #: By class, and in total; divide by ``unit`` for units of the weight of a label learned now.
         self.counts: list[float] = []
         self.total = 0.0
         self.unit = 1.0
@@ -52,7 +52,7 @@ class LabelShares:
             self.total, self.unit = self.total / self.unit, 1.0
 
     def balanced(self, index: int, weight: float, classes: int) -> float:
-        """The weight that gives so many classes equal parts in all, for a label that is itself counted."""
+        """The weight that gives this many classes equal totals, for a label that is itself included."""
         before = self.counts[index] if index < len(self.counts) else 0.0
         count, total = before / self.unit + weight, self.total / self.unit + weight
         balanced = (total + PRIOR * classes) / (classes * (count + PRIOR))
@@ -66,16 +66,16 @@ class LabelShares:
         return shares + [prior / whole] * (classes - len(shares))
 
     def relabel(self, places: Sequence[int]) -> None:
-        """Let class ``c`` become ``places[c]``."""
+        """Renumber the classes: ``c`` becomes ``places[c]``."""
         counts = [0.0] * (1 + max((places[index] for index in range(len(self.counts))), default=-1))
         for index, count in enumerate(self.counts):
             counts[places[index]] = count
         self.counts = counts
 
     def merge(self, parts: Sequence[LabelShares]) -> None:
-        """Take in what parts have counted since each was as this one is.
+        """Merge what parts have counted since each was a copy of this one.
 
-        What this one has counted counts once, and less with each label that came since.
+        The counts of this one are included once, decayed by every label learned since.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class LabelShares:
         before, new, left = self._padded(classes), [0.0] * classes, 1.0
         for part in parts:
             own = part._padded(classes)
-            # Counts that were rescaled since have nothing left of those before.
+            # If counts were rescaled since, nothing is left of the earlier ones.
             pairs = [(part.unit, self.unit), *zip(own, before, strict=True)]
             holds = all(now >= then * (1.0 - 1e-9) for now, then in pairs)
             left *= self.unit / part.unit if holds else 0.0

@@ -51,7 +51,7 @@ def learner_of(model: Model) -> str:
 
 
 def infer_learner(options: Mapping[str, Any]) -> str:
-    """The learner to use if none is named, inferred from the options given.
+    """The learner to use if none is named, inferred from the given options.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def infer_learner(options: Mapping[str, Any]) -> str:
 
 
 def telling(options: Mapping[str, Any]) -> list[str]:
-    """Those of the options given that not all learners have.
+    """The given options that not all learners have.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def telling(options: Mapping[str, Any]) -> list[str]:
     (['rho', 'budget'], [])
     """
     common = frozenset.intersection(*map(parameters_of, LEARNERS))
-    # All learners of numbers have one of these losses.
+    # All regression learners have one of these losses.
     common |= {"loss"} if options.get("loss") in POINT_LOSSES else set()
     return [name for name in options if name not in common]
 
@@ -89,7 +89,7 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     Raises
     ------
     UsageError
-        If the learner does not have one of the options, or one needs another that is not there.
+        If the learner does not have one of the options, or one needs another that is not given.
     """
     kind = LEARNERS[learner][regression]
     for name in options:
@@ -107,7 +107,7 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
 
 
 def _in_options(complaint: str) -> str:
-    """A complaint about parameters, with these as the command line spells them.
+    """An error message about parameters, with these spelled as on the command line.
 
     Examples
     --------

@@ -21,7 +21,7 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     ----------
     models
         One or more of the same kind and with the same parameters; they stay unchanged. They may have seen
-        names and classes in any order, unless a table is hashed: then a common base has to know the names.
+        names and classes in any order, unless a table is hashed: a common base must then have the names.
     base
         The model that all of them were trained from, or None if each started empty.
     names
@@ -29,8 +29,8 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
 
     Returns
     -------
-    A new model, which can be trained further, saved and copied like any other. It has no memory of events
-    that wait for their label.
+    A new model, which can be trained further, saved and copied like any other. It does not remember events
+    that await their label.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     """
     called = list(names) if names is not None else [f"model {n}" for n in range(1, len(models) + 1)]
     if not models or len(called) != len(models):
-        raise UsageError("merging needs at least one model, and as many names as models if there are names")
+        raise UsageError("merging needs at least one model and, if names are given, one for each model")
     everything = [*zip(called, models, strict=True), *([] if base is None else [("the base", base)])]
     for name, model in everything:
         check_mergeable(called[0], models[0], name, model)
@@ -71,7 +71,7 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
 
 
 def check_mergeable(first_name: str, first: Model, name: str, model: Model) -> None:
-    """UsageError if two models are of different kinds or have different parameters."""
+    """Raise UsageError if two models are of different kinds or have different parameters."""
     if type(model) is not type(first):
         raise UsageError(
             f"{first_name} is a {type(first).__name__} and {name} a {type(model).__name__}: "
@@ -89,5 +89,5 @@ def check_mergeable(first_name: str, first: Model, name: str, model: Model) -> N
 
 
 def _origins(name: str, model: Model, began: int) -> list[tuple[str, int]]:
-    """The origins of a model; for one that was not merged itself, its name and how much it learned."""
+    """The origins of a model; if it was not merged itself, its name and how many events it has learned."""
     return model.merged_from or [(name, model.steps - began)]

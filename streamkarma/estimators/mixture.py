@@ -1,4 +1,4 @@
-"""The mixture of all learners, as river models: what ``--learner auto`` is."""
+"""The mixture of all learners, as river models: the learner of ``--learner auto``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from streamkarma.estimators.settings import (
 )
 from streamkarma.parameters.checks import check_word
 
-#: The losses by which experts of numbers are mixed.
+#: The losses by which the experts of a regression are mixed.
 POINT_LOSSES = ("squared", "absolute")
 
 
@@ -40,22 +40,22 @@ POINT_LOSSES = ("squared", "absolute")
 class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExperts, BaseClassifier):
     """Online classifier for incomplete events that mixes all learners of this package.
 
-    Each expert learns by itself. Its scores are calibrated to probabilities online, and these are
+    Each expert learns independently. Its scores are calibrated to probabilities online, and these are
     mixed by Bayes' rule with a fixed share, together with a blend of them: in log loss the mixture is
     never much worse than the best expert, over any stretch of the stream, and often better than all.
-    The experts' weights say which assumption about missingness the stream supports: subspace without
+    The experts' weights show which assumption about missingness the stream supports: subspace without
     indicators, that attributes are missing at random and correlated; subspace with indicators or
     explicit of order 2, that absence is informative; explicit of order 1, that it may be ignored.
 
     Parameters
     ----------
     budget
-        Maximum number of support vectors of the expert that has them, 1 to 1,048,576.
+        Maximum number of support vectors of the expert with support vectors, 1 to 1,048,576.
     extra_experts
         A list of river classifiers to mix in: copies of them learn alongside the experts, event by event.
-        They get each event without its missing attributes and must accept that. Weights reach those whose
-        ``learn_one`` takes ``w``; others learn each event alike. They are saved with the mixture if nothing
-        in them needs pickle; see the page on learners.
+        They receive each event without its missing attributes and must accept that. Weights are passed to
+        those with a ``w`` in ``learn_one``; others learn all events alike. They are saved with the mixture
+        if nothing in them needs pickle; see the page on learners.
     forget
         Half-life in events, 1 to 1e15, of what was learned, for streams that drift. None to keep
         everything; the mixture follows a change of the best expert in any case.
@@ -73,7 +73,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
     weights : dict
         The mean weight of each expert, and of the blend, over the last 1,000 events learned.
 
@@ -146,11 +146,10 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
 class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor):
     """Online regression for incomplete events that mixes all learners of this package.
 
-    As ``KARMAMixtureClassifier``; each expert's prediction is corrected by an online straight line
-    and counts as a Student's t density of four degrees of freedom, with the running scale of the
-    mixture's residuals; these densities are mixed. One more expert, a mixture of two of them, learns
-    the target transformed to a Gaussian, as prices and durations need it: see
-    ``core.transformed_target``.
+    As ``KARMAMixtureClassifier``; each expert's prediction is corrected by a straight line fitted online
+    and taken as a Student's t density of four degrees of freedom, with the running scale of the
+    mixture's residuals; these densities are mixed. One more expert, a mixture of three of them, learns
+    the target transformed to a Gaussian, for prices and durations: see ``core.transformed_target``.
 
     Parameters
     ----------
@@ -160,7 +159,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         As in ``KARMAMixtureClassifier``, but river regressors.
     loss
         ``"squared"``: predictions are means of the target. ``"absolute"``: medians, which a few huge targets
-        do not move; experts then count as Laplace densities, and the lines are fitted in the absolute loss.
+        do not move; experts are then Laplace densities, and the lines are fitted by the absolute loss.
     refit, refit_memory
         As in ``KARMAMixtureClassifier``.
     scale, max_attributes, max_coordinates, max_name_bytes, na, sentinel, sentinels, kinds, entity, time,

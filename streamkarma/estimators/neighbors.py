@@ -29,29 +29,29 @@ class NeighborsParameters(ValueParameters):
 class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     """Online classifier by the nearest of the last events, for incomplete events of few attributes.
 
-    It keeps a window of events with labels, so that it follows nonlinear and changing relations. Distances
-    are over the attributes that an event has; where an event in the window lacks an attribute, a part of the
-    expected distance counts instead, so that events with little in common are not near. How much each
-    attribute counts is learned as well [G]. Once ADWIN detects that the nearest err more than before, older
-    events leave the window [B].
+    It keeps a window of labelled events, and so fits nonlinear and drifting relations. Distances cover the
+    attributes observed in the event; where an event of the window lacks one, a fraction of the expected
+    distance is added instead, so that events with little in common are not near. The weight of each
+    attribute is learned as well [G]. Once ADWIN detects that errors have risen, older events leave the
+    window [B].
 
     Parameters
     ----------
     window
-        Maximum number of events kept, 1 to 1,048,576. None begins with 1,000 and keeps up to 16,000 while the
-        older ones help, fewer of many attributes; with ``forget`` it is 1,000.
+        Maximum number of events kept, 1 to 1,048,576. None starts with 1,000 and keeps up to 16,000 while
+        older ones help, fewer if they have many attributes; with ``forget`` it is 1,000.
     neighbors
-        How many of them vote, 1 to 1,024; nearer ones have more weight.
+        Number of neighbours that vote, 1 to 1,024; nearer ones have more weight.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold
         As in ``KARMAClassifier``. Without ``scale``, numbers must be of about the same size as standardised
-        ones: differences are cut at 3.
+        ones: differences are clipped at 3.
 
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------
@@ -61,10 +61,10 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     Notes
     -----
     An event of more than 128 numbers, categories and words is predicted by the shares of classes in the
-    window and does not enter it. Of more than 64 attributes in the window some are not looked at. Of several
-    words or tags of one attribute no more than one counts.
+    window and does not enter it. If there are more than 64 attributes in the window, some are ignored. Of
+    several words or tags of one attribute at most one is used.
 
-    Scores are calibrated online, see ``core.calibration``; the loss is the logistic one.
+    Scores are calibrated online, see ``core.mixture``; the loss is the logistic one.
 
     References
     ----------

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Maximum number of missing attributes, and of categories of each, that are considered: the commonest ones.
+#: Maximum number of missing attributes, and of categories of each, that are considered: the most common ones.
 MOST_MISSING = 64
 MOST_CATEGORIES = 16
-#: Suffixes of names of marks, and the column of ``Encoder.tallies`` with the values they stand for.
+#: Suffixes of names of marks, and the column of ``Encoder.tallies`` that counts the values marked.
 MARKS = {"sentinel": 3, "far_high": 4, "far_low": 4}
 #: Nodes and weights for a normal distribution: exact for polynomials up to degree 9.
 _NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
@@ -31,7 +31,7 @@ _UNBOUNDED = np.errstate(over="ignore", invalid="ignore")
 
 
 class Outcomes(NamedTuple):
-    """What the values of an attribute may be: records that have them, and the probability of each."""
+    """The possible values of an attribute: records with them, and the probability of each."""
 
     name: Any
     records: list[dict[Any, Any]]
@@ -44,7 +44,7 @@ def whole(model: KARMABase, record: Record) -> dict[Any, Any]:
 
 
 def read_whole(model: KARMABase, records: Sequence[Record]) -> Encoded:
-    """Encode records that are whole as they are: what they say is not remembered of their entities."""
+    """Encode complete records as they are; their values are not remembered for their entities."""
     events = Encoded()
     model.vocabulary.read_dicts(list(records), [False] * len(records), events, whole=True)
     return events
@@ -53,8 +53,8 @@ def read_whole(model: KARMABase, records: Sequence[Record]) -> Encoded:
 def deviations(model: KARMABase, record: Record, events: Encoded) -> dict[str, Floats]:
     """The standard deviation, shape (C,), of the scores of a whole record by each attribute that it lacks.
 
-    What an attribute may say has the conditional distribution of the subspace: a normal one of numbers, and
-    shares of categories. A model without a subspace takes the distribution that the attribute has anyway.
+    The values of an attribute have the conditional distribution of the subspace: a normal one for numbers,
+    probabilities for categories. A model without a subspace uses the attribute's marginal distribution.
     Words, tags, and points in time are left out.
     """
     return {
@@ -65,7 +65,7 @@ def deviations(model: KARMABase, record: Record, events: Encoded) -> dict[str, F
 
 @_UNBOUNDED
 def deviation_of(chances: Floats, scores: Floats) -> Floats:
-    """The standard deviation, shape (C,), of scores of shape (n, C) that have these chances."""
+    """The standard deviation, shape (C,), of scores of shape (n, C) with these probabilities."""
     deviation: Floats = np.sqrt(chances @ (scores - chances @ scores) ** 2)
     return deviation
 
@@ -84,7 +84,7 @@ def outcome_scores(model: KARMABase, record: Record, events: Encoded) -> list[tu
 
 
 def _outcomes(model: KARMABase, record: Record, events: Encoded) -> Iterator[Outcomes]:
-    """The attributes that an event lacks, those observed most often first."""
+    """The outcomes of the attributes that an event lacks, those observed most often first."""
     observed = set(events.arrays()[1][: events.arrays()[0][1]].tolist())
     moments = moments_of(model, events)
     left_out = marks(model.vocabulary) | _carried(model)
@@ -110,7 +110,7 @@ class Drawable(NamedTuple):
     place
         The coordinate of its numbers; None if it has categories.
     categories
-        Coordinates and the categories there.
+        Pairs of a coordinate and its category.
     """
 
     attribute: int
@@ -125,7 +125,7 @@ def drawable(model: KARMABase) -> list[Drawable]:
     names = vocabulary.attribute_names
     kinds = dict(zip(names, vocabulary.kinds(), strict=True))
     counts = vocabulary.tallies()[:, 0]
-    # By coordinate, the constant's apart; None where numbers sit.
+    # By coordinate, without the constant's; None for numbers.
     categories = {k: entry[1] for k, entry in enumerate(vocabulary.entries(), 1) if entry is not None}
     owners = vocabulary.owners
     found = []
@@ -143,7 +143,7 @@ def drawable(model: KARMABase) -> list[Drawable]:
 
 
 def marks(vocabulary: Encoder) -> set[str]:
-    """Names of what stands beside numbers that are no measurements: nobody can be asked for it."""
+    """Names of the marks of numbers that are not measurements; these cannot be acquired."""
     counts, names = vocabulary.tallies(), vocabulary.attribute_names
     return {
         f"{names[attribute]}.{mark}"
@@ -154,7 +154,7 @@ def marks(vocabulary: Encoder) -> set[str]:
 
 
 def _carried(model: KARMABase) -> set[str]:
-    """Names of what is carried beside attributes, which nobody can be asked for."""
+    """Names of carried attributes, which cannot be acquired."""
     if model.entity is None:
         return set()
     attributes = model.vocabulary.attributes
@@ -167,13 +167,13 @@ def _carried(model: KARMABase) -> set[str]:
 def moments_of(model: KARMABase, events: Encoded) -> Floats | None:
     """Mean and variance, shape (K, 2), of each coordinate given the first of some events.
 
-    None without a subspace; NaN where one is not known.
+    None without a subspace; NaN where they are unknown.
     """
     return _engine.conditional(model._pipeline.learner.engine, events, 0)
 
 
 def normal(model: KARMABase, place: int, moments: Floats | None) -> tuple[float, float]:
-    """Mean and deviation of the numbers at a coordinate, by these moments as far as they are known."""
+    """Mean and deviation of the numbers at a coordinate, from these moments where they are known."""
     mean, deviation = model.vocabulary.mean_and_deviation(place)
     if moments is None or place >= len(moments) or np.isnan(moments[place]).any():
         return mean, deviation
@@ -184,7 +184,7 @@ def normal(model: KARMABase, place: int, moments: Floats | None) -> tuple[float,
 def likeliest(
     model: KARMABase, said: Sequence[tuple[int, str]], moments: Floats | None
 ) -> tuple[list[str], Floats]:
-    """The likeliest categories, and their chances, whose sum is 1."""
+    """The most likely categories and their probabilities, which add up to 1."""
     counts = model.vocabulary.uses()[:, 2]
     means = np.array([counts[k] if moments is None or k >= len(moments) else moments[k, 0] for k, _ in said])
     chances = np.maximum(means, 0.0)

@@ -14,13 +14,13 @@ from streamkarma.estimators.learners import KINDS, Model
 from streamkarma.printable import shown
 from streamkarma.replacing import backup_of
 
-#: What an inconsistent file may raise.
+#: Errors that an inconsistent file may raise.
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
 #: Reasons are truncated, because they may quote values of any length.
 _LONGEST_REASON = 200
 
-#: Begins the names of arrays that are not the model's own.
+#: Prefix of the names of arrays that are not the model's own.
 _RUN_PREFIX = "run."
 
 
@@ -88,14 +88,14 @@ def _content(
 
 
 def from_bytes(data: bytes, what: str) -> tuple[Model, dict[str, Any], Arrays]:
-    """The model, and the ``run`` and ``arrays``, of what ``to_bytes`` made.
+    """The model, and the ``run`` and ``arrays``, from the result of ``to_bytes``.
 
     Parameters
     ----------
     data
         The bytes; their digest is checked, and nothing in them is evaluated.
     what
-        Names them in messages.
+        The name of their source in messages.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
 
 
 def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model, dict[str, Any], Arrays]:
-    """The model of what was read; ``what`` names where it was read from."""
+    """The model from what was read; ``what`` is its source in messages."""
     extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_RUN_PREFIX)}
     try:
         learned, params = header["learned"], header["params"]
@@ -150,7 +150,7 @@ def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model,
             params["extra_experts"] = restored_experts(external, arrays)
         model = _create(header["kind"], params)
         if isinstance(model, WithExternalExperts) and external is not None:
-            # Clones of the mixture begin with new ones.
+            # A plain list, so that clones of the mixture start with untrained ones.
             model.extra_experts = list(params["extra_experts"])
         _check_classes(learned, arrays)
         model.restore(learned, arrays)
@@ -175,17 +175,17 @@ def _create(kind: str, params: dict[str, Any]) -> Model:
 
 
 def _check_names(learned: dict[str, Any]) -> None:
-    """UsageError for a name that JSON would make another one of; what it has no form for, it refuses."""
+    """Raise UsageError for a name that JSON would change; those that it cannot represent it refuses."""
     for entry in learned["entries"]:
         if entry is not None and isinstance(entry[0], tuple):
             raise checkpoint.unwritable(f"the name {shown(entry[0])} is a tuple")
 
 
 def _check_classes(learned: dict[str, Any], arrays: Arrays) -> None:
-    """Check that arrays have no more classes than there are: empty ones could still claim memory."""
+    """Check that no array has more classes than the model: even empty ones would use memory."""
     most = max(1, len(learned.get("classes", ())))
     for name, array in arrays.items():
         own = name.rpartition(".")[2]
         axis = {"values": 1, "passed": 1, "offsets": 1, "slack": 1, "weights": 0, "spread": 0}.get(own)
         if axis is not None and array.ndim == 2 and array.shape[axis] > most:
-            raise ValueError(f"{own} of more classes than there are")
+            raise ValueError(f"{own} has more classes than the model")

@@ -26,15 +26,15 @@ from streamkarma.estimators.settings import Following, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 from streamkarma.printable import shown
 
-#: What the encoder keeps beside names, in the order in which it takes it back.
+#: The statistics that the encoder keeps beside names, in the order in which it restores them.
 _STATISTICS = ("moments", "levels", "tallies", "once", "uses")
-#: What the encoder counts of each attribute, in the order of its columns.
+#: What the encoder counts for each attribute, in the order of its columns.
 TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare", "prose", "tags")
 
-#: What is counted of entities.
+#: What is counted for entities.
 ENTITY_COUNTS = ("entities", "entity_bytes", "entities_forgotten")
 
-#: Characters of a text in which the engine looks for words, or more of them.
+#: Maximum number of characters kept of a text, at least as many as the engine searches for words.
 LONGEST_TEXT = 1 << 14
 #: Larger weights are clipped to this, so that the model stays finite.
 HEAVIEST = 1e15
@@ -65,11 +65,11 @@ class Pipeline:
     rules
         What stands for a missing value.
     rates
-        Of how many classes labels say something of categories: 1 of two, or in a regression; 0 for none.
+        Number of classes with target statistics of categories: 1 for two classes or a regression; 0 for none.
     regression
         Whether labels are targets.
     following
-        Whose events are whose; None if no entities are followed.
+        How events are assigned to entities; None if no entities are followed.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Pipeline:
         self.learner = learner
         if rates:
             learner.rates = Rates(rates, regression, scale, self.longest)
-        #: Knows which labels come late; only mixtures and calibrated learners need it.
+        #: Recognises late labels; only mixtures and calibrated learners need it.
         self.asked = Asked() if isinstance(learner, (Mixture, Calibrated)) else None
         bounds = max_attributes, max_coordinates, max_name_bytes
         self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
@@ -146,9 +146,9 @@ class Pipeline:
         label, weight
             As in ``Learner.run``; with weight 0 the event is only predicted.
         given
-            The label as it was given, for the memory of its entity.
+            The raw label, for the memory of its entity.
         unit
-            Of a regression: the target before it was standardised, and the centre and spread of the score.
+            In a regression: the target before it was standardised, and the centre and spread of the score.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Pipeline:
 
     @property
     def ticket(self) -> NDArray[np.uint64]:
-        """That of the event that was last ``one``, as an array."""
+        """Ticket of the last event passed to ``one``, as an array."""
         return np.array([self.encoder.ticket], np.uint64)
 
     def take(
@@ -176,7 +176,7 @@ class Pipeline:
     ) -> None:
         """Take encoded events for ``run``; those ``asked`` are predicted now and labelled later.
 
-        What ``late`` has no ticket for is recognised by its content.
+        Events without a ticket in ``late`` are recognised by their content.
         """
         self.encoded = events
         tickets, observed, shared = LateLabels.none(len(events)) if late is None else late
@@ -187,7 +187,7 @@ class Pipeline:
 
     @property
     def tickets(self) -> NDArray[np.uint64]:
-        """Of the events taken last, see ``core.asked``."""
+        """Tickets of the events taken last, see ``core.asked``."""
         return self._late.tickets
 
     def run(
@@ -219,7 +219,7 @@ class Pipeline:
     def scores(self, events: Encoded, unit: tuple[float, float] = (0.0, 1.0)) -> Floats:
         """Scores of events by the current model, shape (T, C); ``unit`` is their centre and spread.
 
-        The model does not change, except that a mixture remembers what was said of events.
+        The model does not change, except that a mixture remembers its predictions.
         """
         none = np.zeros(len(events), np.bool_)
         self.take(events, none, ~none)
@@ -232,7 +232,7 @@ class Pipeline:
         """A flat record without the values that will not be used when it is learned later.
 
         Missing values are dropped; names and categories that are too long are dropped and counted as ignored.
-        Of prose as much is kept as its words are looked for in.
+        Prose is cut to the length that is searched for words.
         """
         kept = {}
         for name, value in record.items():
@@ -263,7 +263,7 @@ class Pipeline:
         return {} if counts is None else dict(zip(ENTITY_COUNTS, counts, strict=True))
 
     def values(self) -> dict[str, dict[str, int]]:
-        """What became of the values of each attribute, see ``KARMABase.values``."""
+        """What happened to the values of each attribute, see ``KARMABase.values``."""
         counts = self.encoder.tallies().tolist()
         return {
             name: {what: count for what, count in zip(TALLIES, counts[at], strict=False) if count}
@@ -293,18 +293,18 @@ class Pipeline:
             self.asked = other.asked
 
     def merge(self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] = ()) -> list[Change]:
-        """Take in what parts have learned since each was as this one is.
+        """Merge what parts have learned since each was a copy of this one.
 
         Parameters
         ----------
         parts
             Pipelines with the same settings, whose classes are numbered as here.
         targets
-            Of a regression: for this pipeline and each part, ``Target.merge``.
+            In a regression: the result of ``Target.merge``, for this pipeline and each part.
 
         Returns
         -------
-        How the encoder of this pipeline and of each part has gone over.
+        How the encoders of this pipeline and of each part have changed.
 
         Raises
         ------

@@ -73,7 +73,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         self._target = Target(bool(self.scale), self._pipeline.longest, far)
 
     def predict_one(self, x: Record) -> float:
-        """The predicted target; 0 before anything was learned."""
+        """The predicted target; 0 before anything has been learned."""
         if self._pipeline.learner.external:
             return float(self._predict([x])[0])
         centre, spread = self.unit
@@ -81,7 +81,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return score * spread + centre
 
     def predict_interval_one(self, x: Record, coverage: float | None = None) -> tuple[float, float]:
-        """An interval that holds the target of an event in the given share of events.
+        """An interval that contains the target of an event in the given fraction of events.
 
         The interval is remembered until the target is learned, however late, and evaluated then.
 
@@ -90,12 +90,12 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         x
             The event.
         coverage
-            The share of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
+            The fraction of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
             ``coverage`` of its own is calibrated from the first call on, for the coverage of that call.
 
         Returns
         -------
-        Its ends; infinite before a target was learned.
+        Its ends; infinite before a target has been learned.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     def _intervals(
         self, predictions: Floats, targets: Floats, weights: Floats, tickets: NDArray[np.uint64]
     ) -> Floats | None:
-        """The intervals of events, which are then learned; None if there are to be none."""
+        """The intervals of events, which are then learned; None without intervals."""
         if self._conformal is None:
             return None
         assert isinstance(self._conformal, PredictionIntervals)
@@ -237,7 +237,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         self._target.end_survey()
 
     def freeze(self, frozen: bool = True) -> None:
-        """See ``KARMABase.freeze``; it goes for the scale of targets, too."""
+        """See ``KARMABase.freeze``; it applies to the scale of targets, too."""
         super().freeze(frozen)
         self._target.frozen = frozen
 
@@ -246,7 +246,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         self._target.encode(numbers(labels), np.asarray(weights, np.float64))
 
     def _merge(self, parts: Sequence[Any]) -> None:
-        """See ``KARMABase._merge``; targets are standardised by what is known of all of them."""
+        """See ``KARMABase._merge``; targets are standardised by the merged statistics."""
         learned = [float(part.steps - self.steps) for part in parts]
         targets = self._target.merge([part._target for part in parts], learned)
         changes = self._pipeline.merge([part._pipeline for part in parts], targets)

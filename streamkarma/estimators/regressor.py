@@ -9,8 +9,8 @@ from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import SupportVectorParameters, support_vectors
 from streamkarma.estimators.vectors import SupportVectorModel
 
-#: See ``settings.support_vectors``. A step of a class label's size is too long for a noisy number; from
-#: three tabular sets with half of the attributes withheld and two synthetic streams.
+#: See ``settings.support_vectors``. The step for class labels is too long for a noisy number; tuned on three
+#: tabular sets with half of the attributes withheld and two synthetic streams.
 STEP_MARGIN = 3.0
 
 
@@ -19,7 +19,7 @@ class KARMARegressor(SupportVectorParameters, SupportVectorModel, BaseRegressor)
     """Online kernel regression that learns from incomplete events without imputing them.
 
     The learner of ``KARMAClassifier`` with a loss for numbers. The target is standardised
-    by its running mean and variance while ``scale`` is on, so that the defaults serve a
+    by its running mean and variance while ``scale`` is on, so that the defaults suit a
     target in any unit.
 
     Parameters
@@ -32,7 +32,7 @@ class KARMARegressor(SupportVectorParameters, SupportVectorModel, BaseRegressor)
         that for the squared loss. ``"auto"`` as in ``KARMAClassifier``, not for the squared loss.
     loss
         ``"squared"``; ``"absolute"``; ``"huber"``, quadratic within one standard
-        deviation of the target; ``"epsilon_insensitive"``, nothing within a tenth of one
+        deviation of the target; ``"epsilon_insensitive"``, zero within a tenth of one
         (both in the target's own units without ``scale``). The squared loss has no bound
         on its slope: its steps are never longer than 1 / (2 k(x, x)), with any ``rho``.
     scale

@@ -1,4 +1,4 @@
-"""Results of classifiers, and what follows from scores."""
+"""Results of classifiers, and what is derived from scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ClassificationResult(NamedTuple):
     ----------
     scores
         Shape (T, C), from before each event was learned. With C = 1 positive means the
-        second of the labels; else one score per label, and only the first ``known`` count.
+        second of the labels; else one score per label, and only the first ``known`` are valid.
     known
         Shape (T,): how many labels had been seen before the event.
     targets
@@ -27,7 +27,7 @@ class ClassificationResult(NamedTuple):
         Shape (T,): NaN without a target.
     shares
         Shape (T, classes): the shares of the classes before each event, for a balanced threshold; without
-        columns where there is none. See ``costs.Costs.run``.
+        columns without one. See ``costs.Costs.run``.
     members
         Shape (T, classes): which classes are in the set of each event; None without ``coverage``.
     """
@@ -78,7 +78,7 @@ def joined(pieces: list[tuple[int, NDArray[np.float64]]], events: int, classes: 
 
 
 def padded(pieces: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Consecutive pieces in one array, with ones for the classes that earlier ones have not.
+    """Consecutive pieces in one array, with ones for the classes that earlier pieces lack.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def check_count(name: str, value: Any, most: int = MOST) -> int:
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return ``value`` as a float if it is a number that a parameter may be, else raise UsageError."""
+    """Return ``value`` as a float if it is within the range of strengths, else raise UsageError."""
     return float(_in_range(name, value, STRENGTH))
 
 
@@ -145,7 +145,7 @@ def check_forget(half_life: Any) -> float | None:
 
 
 def averaging_window(half_life: float | None) -> float:
-    """The length of the exponential average in which an event counts half after ``half_life`` events.
+    """The length of the exponential average in which weights halve after ``half_life`` events.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def check_bounds(attributes: Any, coordinates: Any, name_bytes: Any) -> tuple[in
     )
 
 
-#: Words for nothing, sentinels by attribute, whether to find more, and kinds by attribute, as the encoder
+#: Missing-value words, sentinels by attribute, whether to detect more, and kinds by attribute, as the encoder
 #: takes them.
 Rules = tuple[list[str], dict[str, list[float]], bool, dict[str, str]]
 #: Maximum number of sentinels of one attribute.
@@ -172,7 +172,7 @@ MOST_SENTINELS = 4
 
 
 def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
-    """Return what stands for a missing value, and what attributes are, as the encoder takes it.
+    """Return what stands for a missing value, and kinds of attributes, as the encoder takes them.
 
     Raises
     ------
@@ -194,20 +194,20 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
         if not all(map(math.isfinite, numbers)) or not isinstance(name, str):
             raise UsageError(f"a sentinel must be a finite number by name, not {shown({name: values})}")
         if len(numbers) > MOST_SENTINELS:
-            raise UsageError(f"{name!r} has {len(numbers)} sentinels; {MOST_SENTINELS} is the most")
+            raise UsageError(f"{name!r} has {len(numbers)} sentinels; at most {MOST_SENTINELS} are allowed")
         by_name[name] = numbers
     return listed, by_name, find, _check_kinds(kinds)
 
 
-#: The name of the entity, whether it is an attribute too, the name of the time, what is carried, whether
-#: labels are, for how long, and how many entities there may be, as the encoder takes it.
+#: The name of the entity, whether it is an attribute too, the name of the time, ``carry``, whether labels are
+#: carried, the maximum age, and the maximum number of entities, as the encoder takes them.
 Following = tuple[str, bool, str | None, str, bool, float, int]
 
 
 def check_following(
     entity: Any, time: Any, carry: Any, carry_labels: Any, carry_for: Any, max_entities: Any
 ) -> Following | None:
-    """Return whose events are whose as the encoder takes it; None if no entities are followed.
+    """Return how events are assigned to entities, as the encoder takes it; None if none are followed.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def check_following(
 
 
 def _listed(words: Any) -> list[Any]:
-    """Words as a list, those of a set in order, so that the same words make the same file."""
+    """Words as a list, those of a set sorted, so that the same words give the same file."""
     listed = list(words) if isinstance(words, Iterable) and not isinstance(words, str) else [None]
     if not all(isinstance(word, str) for word in listed):
         raise UsageError(f"na must be None or a list of words, not {shown(words)}")

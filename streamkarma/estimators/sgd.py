@@ -1,4 +1,4 @@
-"""A linear model that keeps moving, by gradient steps of constant length, as river models."""
+"""A linear model that keeps adapting, by gradient steps of constant size, as river models."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ConstantStepParameters(ValueParameters):
 
 @dataclass(eq=False, repr=False)
 class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassifier):
-    """Online logistic regression by stochastic gradients of one constant step, for incomplete events.
+    """Online logistic regression by gradient descent with a constant step size, for incomplete events.
 
-    A linear model on the standardised values and on which attributes are there. Its steps do not decrease: it
-    follows drift at any time, and without drift it errs more than models that converge.
+    A linear model on the standardised values and on indicators of the observed attributes. Its steps do not
+    decrease: it follows drift at any time, and without drift it makes more errors than models that converge.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassif
     table_bits
         log2 of the maximum number of weights, 8 to 30. Beyond that they are hashed.
     forget
-        Half-life of the weights in events, 1 to 1e15; None to let only later events change them.
+        Half-life of the weights in events, 1 to 1e15; None if only later events change them.
     scale, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold, na,
     sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
@@ -53,7 +53,7 @@ class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassif
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------
@@ -77,9 +77,9 @@ class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassif
 
 @dataclass(eq=False, repr=False)
 class ConstantStepRegressor(ConstantStepParameters, BaseRegressor):
-    """Online linear regression by stochastic gradients of one constant step, for incomplete events.
+    """Online linear regression by gradient descent with a constant step size, for incomplete events.
 
-    As ``ConstantStepClassifier``, with the squared loss and the step held below 1 / (2 |x|²).
+    As ``ConstantStepClassifier``, with the squared loss and the step kept below 1 / (2 |x|²).
 
     Parameters
     ----------

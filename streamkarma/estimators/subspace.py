@@ -53,25 +53,25 @@ class SubspaceParameters(ValueParameters):
 class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
     """Online classifier that completes events by the subspace they lie close to.
 
-    It learns which attributes go together from those observed together, completes each event by its mean
-    given what is there, and learns a linear model of the completed events: the ``f_{w,Q}`` that KARMA
+    It learns how attributes are correlated from those observed together, completes each event by its mean
+    given the observed values, and learns a linear model of the completed events: the ``f_{w,Q}`` that KARMA
     competes with [H, Def. 2], with Q learned. Where attributes are correlated and missing at random nothing
-    else comes close; where absence itself is informative, it needs ``indicators``, or is wrong.
+    else comes close; where absence itself is informative, it is wrong without ``indicators``.
 
     Parameters
     ----------
     indicators
         Add missing-value indicators to the linear model.
     r
-        Variance of the noise in AROW, the linear model's update, 1e-12 to 1e12: larger values take smaller
+        Variance of the noise in AROW, the linear model's update, 1e-12 to 1e12: larger values give smaller
         steps.
     shrink
-        How many events without any correlation each pair of attributes starts with, 0 or 1e-12 to 1e12.
+        Number of uncorrelated events that each pair of attributes starts with, 0 or 1e-12 to 1e12.
     max_pairwise_coordinates
         Maximum number of coordinates (numbers and categories) for which all pairwise moments are kept, 1 to
         1,024. If there are more, attributes take turns, those that others explain stay, and the rest are
-        weighed as they are. With 1 a factor model of ``rank`` dimensions takes the place of pairs: for
-        hundreds of attributes that are all of one low rank, and seldom observed.
+        used uncompleted. With 1 a factor model of ``rank`` dimensions replaces the pairs: for hundreds of
+        attributes that share a low rank, and are seldom observed.
     rank
         Dimensions of that factor model, 1 to 256.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
@@ -82,7 +82,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
     Attributes
     ----------
     classes : list
-        The labels seen so far; False and True from the first of them on.
+        The labels seen so far; both False and True after the first boolean.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
 
     Notes
     -----
-    Scores are calibrated online, see ``core.calibration``; the loss is the logistic one.
+    Scores are calibrated online, see ``core.mixture``; the loss is the logistic one.
 
     References
     ----------
@@ -149,12 +149,11 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
 class SubspaceImputer(base.Transformer):
-    """Completes events by their mean given what is observed, as a river transformer.
+    """Completes events by their mean given the observed values, as a river transformer.
 
-    Numbers that are missing are filled in, in their own units, and so are categorical attributes, by the
-    category that is the most likely. What is observed stays as it is. Texts, tags, points in time,
-    identifiers, attributes that hold numbers and words, and attributes that were never learned stay missing.
-    Like any model, it is to be used by one thread at a time.
+    Missing numbers are filled in, in their own units, and missing categories by the most likely one. Observed
+    values are kept. Texts, tags, points in time, identifiers, attributes with both numbers and words, and
+    attributes that were never learned stay missing. Like any model, it must be used by one thread at a time.
 
     Parameters
     ----------
@@ -194,7 +193,7 @@ class SubspaceImputer(base.Transformer):
         self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.forget or None)
 
     def learn_one(self, x: Record) -> None:
-        """Learn from what is observed.
+        """Learn from the observed values.
 
         Raises
         ------
@@ -204,7 +203,7 @@ class SubspaceImputer(base.Transformer):
         self._completion.observe(self._pipeline.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
-        """As ``impute_one``; river's name for it."""
+        """The same as ``impute_one``, under river's name."""
         return self.impute_one(x)
 
     def impute_one(self, x: Record) -> dict[Any, Any]:
@@ -221,7 +220,7 @@ class SubspaceImputer(base.Transformer):
                 continue
             name, category = entry
             if kinds[name] == "number":
-                # Beside its coordinate a number may have some for values that come back, as categories.
+                # Beside its own coordinate a number may have others for recurring values, as categories.
                 if category is None:
                     mean, deviation = encoder.mean_and_deviation(place)
                     result[name] = mean + deviation * float(completed[place])

@@ -1,4 +1,4 @@
-"""Support vectors by name: what KARMA in its support-vector form is made of."""
+"""Support vectors by name, which make up KARMA in its support-vector form."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class SupportVector(NamedTuple):
     Attributes
     ----------
     observed
-        Names of the attributes in its observed set, the constant apart.
+        Names of the attributes in its observed set, without the constant.
     values
         By (attribute, category), the category None for a number and both None for the
         constant: the value in standardised units, one per class where there are three or
         more, with norm 1 in feature space.
     alpha
-        Its coefficient, 0 or more: its norm in the model. The sign lies in the values.
+        Its coefficient, 0 or more: its norm in the model. The sign is in the values.
     """
 
     observed: frozenset[Hashable]
@@ -39,7 +39,7 @@ class SupportVectorModel(KARMABase):
 
     @property
     def support_vectors(self) -> list[SupportVector]:
-        """What the model is made of."""
+        """The support vectors that make up the model."""
         learner, vocabulary = self._pipeline.learner, self.vocabulary
         assert isinstance(learner, SupportVectors)
         names = vocabulary.attribute_names

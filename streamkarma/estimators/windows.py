@@ -1,4 +1,4 @@
-"""Events to inspect a model with: those that it keeps, or else events drawn from what it has learned."""
+"""Events for inspecting a model: those that it keeps, or else events drawn from what it has learned."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from streamkarma.estimators.outcomes import (
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase
 
-#: How the arrays of neighbours begin, be they a learner's own or those of one of its experts.
+#: Prefix of the arrays of neighbours, either a learner's own or those of one of its experts.
 _NEIGHBORS = "window_"
-#: Maximum number of attributes of which neighbours keep values.
+#: Maximum number of attributes for which neighbours keep values.
 _MOST_COLUMNS = 64
 #: Seed: the same events are drawn each time.
 _SEED = 0
@@ -34,11 +34,11 @@ class Window(NamedTuple):
     Attributes
     ----------
     source
-        Where they are from: ``kept`` by the model, ``drawn`` from what it knows, or from an ``input``.
+        Their origin: ``kept`` by the model, ``drawn`` from what it has learned, or an ``input``.
     records
         The events, whole.
     left_out
-        Attributes that the events lack because of where they are from.
+        Attributes that the events lack because of their origin.
     """
 
     source: str
@@ -47,13 +47,13 @@ class Window(NamedTuple):
 
 
 def window_of(model: KARMABase, most: int) -> Window:
-    """The latest events that a model keeps, or, if it keeps none, as many that are drawn.
+    """The latest events that a model keeps, or, if it keeps none, as many drawn ones.
 
-    Events are kept by neighbours, and only those with a label. They are of use if all of the latest ones are
-    there with all their numbers and categories, which those of many values are not.
+    Events are kept by neighbours, and only labelled ones. They are used only if all of the latest ones are
+    kept with all their numbers and categories, which those of many values are not.
 
-    Drawn are first the attributes, each as often as it was observed, then what they say, one after another:
-    by the conditional distribution of the subspace, or without one by what each of them says anyway.
+    For a drawn event, first the attributes are drawn, each as often as it was observed, then their values,
+    one after another, from the conditional distribution of the subspace, or without one from marginal ones.
     """
     attributes = drawable(model)
     known = {each.attribute for each in attributes}
@@ -67,7 +67,7 @@ def window_of(model: KARMABase, most: int) -> Window:
 
 
 def _kept(model: KARMABase, attributes: list[Drawable]) -> list[dict[Any, Any]]:
-    """The events of the neighbours, the oldest first; none if they are not all of the latest ones."""
+    """The events of the neighbours, the oldest first; none if some of the latest ones are missing."""
     arrays = _neighbors(model)
     if arrays is None:
         return []
@@ -100,7 +100,7 @@ def _neighbors(model: KARMABase) -> Arrays | None:
 
 
 def _numbers(model: KARMABase, place: int, kept_at: int, values: Floats) -> list[Any]:
-    """Values as records have them."""
+    """Values in the units of records."""
     if kept_at != place:
         values = np.ones(len(values))  # as long as all are 1, they are kept as a category
     mean, deviation = model.vocabulary.mean_and_deviation(place) if model.scale else (0.0, 1.0)
@@ -108,7 +108,7 @@ def _numbers(model: KARMABase, place: int, kept_at: int, values: Floats) -> list
 
 
 def _categories(each: Drawable, coordinates: Floats) -> list[Any]:
-    """Categories by where they sit; None for those that have lost their place."""
+    """Categories by coordinate; None for those that have lost theirs."""
     known = dict(each.categories)
     return [known.get(int(k)) for k in coordinates]
 

@@ -1,4 +1,4 @@
-"""Events as arrays: what learners take."""
+"""Events as arrays: the input of learners."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 
 class Block(NamedTuple):
-    """Events in a row, their items one after another.
+    """Consecutive events, with their items concatenated.
 
     Attributes
     ----------
     starts
         Shape (T + 1,): event t has the items ``starts[t]`` to ``starts[t + 1] - 1``.
     attributes
-        Shape (items,): which attribute was observed, ascending within an event once encoded.
-        A number beyond what a learner knows is observed but shared with nothing.
+        Shape (items,): the attribute observed, ascending within an event once encoded. An index beyond those
+        that a learner has counts as observed, but is shared with nothing.
     coordinates
-        Shape (items,): where the value sits. One coordinate per observed attribute.
+        Shape (items,): the position of the value. One per observed attribute, several for one with tags.
     values
-        Shape (items,): the value; NaN, before encoding only, is missing.
+        Shape (items,): the value; NaN if missing, before encoding only.
     gone
-        Attributes and coordinates that were given up before an event, to be used again for others: the
-        position of the event, and both in ascending order.
+        Attributes and coordinates evicted before an event, whose indices are then reused: the index of the
+        event, and both in ascending order.
     """
 
     starts: NDArray[np.int64]

@@ -8,15 +8,15 @@ from typing import Any
 from streamkarma.errors import RecordError
 from streamkarma.printable import shown
 
-#: Deeper records are refused: real events are flat or nearly so, and depth is how a hostile
-#: record would make a reader recurse.
+#: Deeper records are refused: real events are flat or nearly so, and a hostile record could cause deep
+#: recursion.
 MAX_DEPTH = 32
-#: Characters of all names of a record once they are joined: a long name around a long array would be
-#: repeated for each of its elements.
+#: Maximum number of characters of all joined names of a record: a long name of a long array is repeated for
+#: each of its elements.
 MAX_NAMES = 1 << 26
 
 
-#: What other values are in.
+#: Types of values that contain other values.
 COLLECTIONS = (dict, list, tuple, set, frozenset)
 
 
@@ -26,9 +26,9 @@ def is_flat(record: Mapping[Any, Any]) -> bool:
 
 
 def flatten(record: Mapping[Any, Any], ignored: Collection[str] = ()) -> dict[Any, Any]:
-    """Join nested names with dots, and number the elements of arrays; other names stay what they are.
+    """Join nested names with dots, and number the elements of arrays; other names are unchanged.
 
-    The texts of an array are tags, which stay together under its name.
+    Strings in an array are tags, which stay together under its name.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def flatten(record: Mapping[Any, Any], ignored: Collection[str] = ()) -> dict[An
 def _flatten_into(
     flat: dict[Hashable, Any], prefix: str, value: Any, depth: int, left: int, ignored: Collection[str]
 ) -> int:
-    """Add what is in an object or an array; returns how many characters names may still have."""
+    """Add the contents of an object or an array; returns the number of characters left for names."""
     if depth > MAX_DEPTH:
         raise RecordError(f"nested deeper than {MAX_DEPTH} levels")
     items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -84,7 +84,7 @@ def _flatten_into(
 
 
 def _is_odd(value: Any) -> bool:
-    """Whether it is a set of other things than texts, which have no order to be numbered in."""
+    """Whether it is a set that is not all strings: its elements have no order for numbering."""
     return isinstance(value, set | frozenset) and not all(isinstance(each, str) for each in value)
 
 

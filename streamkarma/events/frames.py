@@ -1,6 +1,6 @@
 """Data frames as records.
 
-Frames are pandas' or another library's that narwhals knows, polars among them, as in river's own models.
+Frames may be from pandas, polars, or another library supported by narwhals, as in river's own models.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def records_of(frame: Any) -> list[dict[Hashable, Any]]:
-    """The rows as dicts without what is missing (null, NaN, None, NA, NaT)."""
+    """The rows as dicts, without missing values (null, NaN, None, NA, NaT)."""
     known = wrapped(frame)
     if known.implementation.is_pandas_like():
         return _of_pandas(frame)
@@ -29,9 +29,9 @@ def records_of(frame: Any) -> list[dict[Hashable, Any]]:
 
 
 def table_of(frame: Any, exact: Container[Any] = ()) -> tuple[list[Any], NDArray[np.float64]] | None:
-    """Names of the columns and the values, NaN for what is missing; None unless all are numbers.
+    """Names of the columns, and their values with NaN where missing; None unless all are numbers.
 
-    Nor is there one if floats have not all digits of a column whose name is among the ``exact`` ones.
+    Also None if floats would lose digits of a column named in ``exact``.
     """
     import narwhals.stable.v2 as nw
 
@@ -44,14 +44,14 @@ def table_of(frame: Any, exact: Container[Any] = ()) -> tuple[list[Any], NDArray
     if any(name in exact and not _is_exact(known.get_column(name)) for name in names):
         return None
     if known.implementation.is_pandas_like():
-        # Columns of Arrow would have NA among their floats.
+        # Arrow columns would otherwise have NA among their floats.
         return names, np.ascontiguousarray(frame.to_numpy(np.float64, na_value=np.nan))
     floats = known.select(nw.all().cast(nw.Float64))
     return names, np.ascontiguousarray(floats.to_numpy(), np.float64)
 
 
 def _is_exact(column: Any) -> bool:
-    """Whether floats have all digits of a column of numbers."""
+    """Whether floats represent a column of numbers without losing digits."""
     if column.dtype.is_decimal():
         return False
     ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
@@ -59,14 +59,14 @@ def _is_exact(column: Any) -> bool:
 
 
 def is_frame(thing: Any) -> bool:
-    """Whether it is a data frame whose rows are there."""
+    """Whether it is an eager data frame, not a lazy one."""
     import narwhals.stable.v2 as nw
 
     return isinstance(nw.from_native(thing, eager_only=True, pass_through=True), nw.DataFrame)
 
 
 def wrapped(frame: Any) -> Any:
-    """A frame as narwhals has it; TypeError for anything else."""
+    """A frame wrapped by narwhals; TypeError for anything else."""
     import narwhals.stable.v2 as nw
 
     return nw.from_native(frame, eager_only=True)

@@ -1,4 +1,4 @@
-"""Class labels, as indices in the order in which they came."""
+"""Class labels, as indices in the order of their first occurrence."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from streamkarma.errors import RecordError
 from streamkarma.events.values import LONGEST_NAME, fits
 from streamkarma.printable import shown
 
-#: In place of an index: no label, and a label that has none yet.
+#: Instead of an index: no label, and a label without an index yet.
 NONE, NEW = -1, -2
 
-#: What a label in a column is; INTEGER is a number without a point or an exponent, LONG one of which a float
-#: has not all digits.
+#: Kinds of labels in a column; INTEGER is a number without a point or an exponent, LONG one with more digits
+#: than a float represents.
 NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT, LONG = range(6)
 
 Label = bool | int | float | str
 _PLAIN = frozenset({bool, int, float, str})
-#: By kind, since True is not 1 here, as it is to Python.
+#: By kind, since True is not equal to 1 here, unlike in Python.
 _TYPES: dict[str, frozenset[type]] = {
     "boolean": frozenset({bool}),
     "number": frozenset({int, float}),
@@ -32,17 +32,16 @@ _TYPES: dict[str, frozenset[type]] = {
 
 
 class LabelColumn(Sequence[Label | None]):
-    """Labels in a row, as arrays.
+    """Consecutive labels, as arrays.
 
     Parameters
     ----------
     values
-        Shape (T,): each as a number, a string or a LONG one as its place among the classes; NaN where there
-        is none.
+        Shape (T,): each as a number, a string or a LONG one as its index in ``classes``; NaN for no label.
     kinds
         Shape (T,): NO_LABEL, NUMBER, BOOLEAN, INTEGER, TEXT or LONG.
     classes
-        Those the strings and the LONG ones are among.
+        The classes that these indices refer to.
 
     Examples
     --------
@@ -79,8 +78,8 @@ class LabelColumn(Sequence[Label | None]):
         return form(value)
 
     def indices(self, known: Sequence[Label]) -> NDArray[np.int64]:
-        """Index of each label among those known, which begin with the classes; NONE where there is
-        none, NEW for one that is not known."""
+        """Index of each label among those known, which begin with the classes; NONE for no label, NEW for an
+        unknown one."""
         found = np.where(self.kinds == NO_LABEL, NONE, NEW)
         placed = self.kinds >= TEXT
         found[placed] = self.values[placed]
@@ -93,7 +92,7 @@ class LabelColumn(Sequence[Label | None]):
         return found
 
     def plain(self) -> NDArray[Any] | list[Label | None]:
-        """As they were given: an array if all are of one kind, of NaN if there are none."""
+        """The labels as given: an array if all are of one kind, of NaN if there are none."""
         forms = (INTEGER, np.int64), (BOOLEAN, np.bool_), (NUMBER, np.float64), (NO_LABEL, np.float64)
         for kind, form in forms:
             if (self.kinds == kind).all():
@@ -109,7 +108,7 @@ def labelled(labels: Sequence[Label | None]) -> NDArray[np.bool_]:
 
 
 def numbers(labels: Sequence[Label | None]) -> NDArray[np.float64]:
-    """Labels that are numbers as an array, NaN where there is none."""
+    """Numeric labels as an array, NaN for no label."""
     if isinstance(labels, LabelColumn):
         return labels.values
     return np.array([math.nan if y is None else y for y in labels], np.float64)
@@ -118,7 +117,7 @@ def numbers(labels: Sequence[Label | None]) -> NDArray[np.float64]:
 class Labels:
     """The classes seen so far.
 
-    The first boolean brings both: one of False and True implies the other.
+    The first boolean adds both: one of False and True implies the other.
 
     Parameters
     ----------
@@ -151,8 +150,7 @@ class Labels:
         Raises
         ------
         RecordError
-            If it is none that a class can have, of another kind than those so far, or new
-            where ``most`` are known.
+            If it cannot be a class, is of another kind than those so far, or is new when ``most`` are known.
         """
         if isinstance(label, np.generic):
             label = label.item()
@@ -176,15 +174,15 @@ class Labels:
             raise RecordError(f"the label {text} would be class {self.most + 1} of at most {self.most}")
 
     def indices(self, labels: Sequence[Label | None]) -> NDArray[np.int64]:
-        """Index of each checked label, NONE where there is none, NEW for one not entered."""
+        """Index of each checked label; NONE for no label, NEW for one not entered."""
         if isinstance(labels, LabelColumn):
             return labels.indices(self.known)
         find = self._indices.get
         return np.array([NONE if y is None else find(y, NEW) for y in labels], np.int64)
 
     def index(self, label: Any) -> int:
-        """Index of a label, checked or not; NEW for one not entered, and for what is not plain enough or
-        of another kind."""
+        """Index of a label, checked or not; NEW for one not entered, not of a plain type, or of another
+        kind."""
         if type(label) not in self._types and isinstance(label, np.generic):
             label = label.item()
         return self._indices.get(label, NEW) if type(label) in self._types else NEW
@@ -199,12 +197,12 @@ class Labels:
                 self.known.append(new)
 
     def joined(self, others: Sequence[Labels]) -> Labels:
-        """These classes and those of others: after these, which keep their numbers, the others ascending.
+        """These classes and those of others: these keep their indices, the others follow in ascending order.
 
         Raises
         ------
         RecordError
-            If a class of another cannot be one here.
+            If a class of another is not accepted here.
 
         Examples
         --------
@@ -221,7 +219,7 @@ class Labels:
         return joined
 
     def places(self, other: Labels) -> list[int]:
-        """The number that each class of another has here; then, as long as there are, the numbers left over.
+        """The index that each class of another has here; then the remaining indices, if any.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Indices that mean the same for ever, though the encoder uses those that it gives up again."""
+"""Permanent indices in place of the encoder's, which are reused after eviction."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MOST = 1 << 31
 
 
 class LastingIndices:
-    """From the indices of an encoder to others that are never used again.
+    """Maps the indices of an encoder to indices that are never reused.
 
-    What is kept of a stream for a comparison keeps names that the encoder has given up by now. An index stays
-    as it is until it is given up; who has it next gets one of its own.
+    Events kept for a comparison may have names that the encoder has since evicted. An index is unchanged
+    until it is evicted; whenever the encoder reuses it, it is mapped to a new one.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class LastingIndices:
         self._coordinates: dict[int, int] = {}
 
     def block(self, block: Block) -> Block:
-        """The events of a block, which come after all that came before, with lasting indices."""
+        """The events of a block with lasting indices; blocks must come in the order of the stream."""
         if not self._coordinates and not block.gone:
             return block
         attributes, coordinates = block.attributes.copy(), block.coordinates.copy()
@@ -61,13 +61,13 @@ class LastingIndices:
             self._next += 1
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON."""
+        """The state, as JSON."""
         lists = {"attributes": self._attributes, "coordinates": self._coordinates}
         return {"next": self._next, **{name: list(map(list, each.items())) for name, each in lists.items()}}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> LastingIndices:
-        """From a ``state``; ValueError if it is invalid."""
+        """Restore a ``state``; ValueError if it is invalid."""
         indices = cls()
         indices._next = natural(state["next"])
         for name, each in (("attributes", indices._attributes), ("coordinates", indices._coordinates)):

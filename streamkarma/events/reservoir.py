@@ -15,13 +15,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
-#: Columns of what is kept of an event besides its items.
+#: Columns of the facts kept of each event besides its items.
 TARGET, WEIGHT, LOSS, ERROR = range(4)
 
 #: Types of the arrays kept: starts, facts, attributes, coordinates, values.
 _TYPES = [np.int64, np.float64, np.int32, np.int32, np.float64]
 
-#: Bytes of an event kept beside its values: its facts, with room for as many again, and three arrays.
+#: Bytes per event kept besides its values: its facts, with room for as many again, and three arrays.
 _EVENT_BYTES = 64 + 3 * 112
 
 #: Maximum size of a dense table, 400 MB; a larger one is refused.
@@ -60,7 +60,7 @@ class Snapshot(NamedTuple):
         return len(self.facts) == self.events
 
     def table(self) -> tuple[Floats, Ints, Ints]:
-        """The events as rows with NaN for what is missing; attribute and coordinate of each column.
+        """The events as rows with NaN for missing values; attribute and coordinate of each column.
 
         An observed category is 1 in its column and 0 in those of its siblings. Columns are
         the coordinates that occur.
@@ -161,14 +161,14 @@ class Reservoir:
             self._facts[slot] = facts[i]
 
     def clear(self) -> None:
-        """Start again from nothing."""
+        """Discard all events."""
         self.events = 0
         self._items, self._facts, self._full = [], np.zeros((0, 4)), []
         self._values = 0
 
     @property
     def bytes(self) -> int:
-        """The memory of what is kept: 16 bytes for each value, and those of the arrays of each event."""
+        """Memory of the events kept: 16 bytes for each value, and those of each event's facts and arrays."""
         return self._values * 16 + len(self._items) * _EVENT_BYTES
 
     def _slots(self, count: int) -> Ints:
@@ -200,7 +200,7 @@ class Reservoir:
         return np.array(rows, np.float64).reshape(len(self._full), len(names))
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything, as JSON and arrays."""
+        """The state, as JSON and arrays."""
         s = self.snapshot()
         header = {
             "limit": self.limit,
@@ -218,12 +218,12 @@ class Reservoir:
 
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> Reservoir:
-        """From a ``state``.
+        """Restore a ``state``.
 
         Raises
         ------
         ValueError
-            If its parts contradict each other.
+            If its parts are inconsistent.
         """
         reservoir = cls(natural(header["limit"]), natural(header["seed"], 2**31))
         reservoir.events = natural(header["events"])

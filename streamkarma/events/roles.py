@@ -1,6 +1,6 @@
-"""What names are, in lines of JSON, that are no attributes: as the engine knows them."""
+"""The roles of names in JSON lines that are not attributes, as coded by the engine."""
 
 from __future__ import annotations
 
-#: What a name is for; from 0 on, a value that is handed on in that place.
+#: Codes of roles; from 0 on, the index among the values that are passed through.
 TARGET, WEIGHT, IGNORED, ID = -1, -3, -4, 0

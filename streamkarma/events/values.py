@@ -1,4 +1,4 @@
-"""What the values of a record are: missing, a number or a category."""
+"""The kinds of values of a record: missing, a number or a category."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import numpy as np
 
 from streamkarma.errors import RecordError
 
-#: A name or a category is no longer, in bytes of UTF-8, unless more is asked for.
+#: Default maximum length of a name or a category, in bytes of UTF-8.
 LONGEST_NAME = 1024
 
 Record = Mapping[Any, Any]
 
-#: Integers up to this, and down to its negative, are floats.
+#: All integers below this absolute value are exact as floats.
 EXACT = 1 << 53
 
-#: Numbers that are refused; of numpy's only complex128 is a ``complex``, and timedelta64 is an integer.
+#: Number types that are refused; of numpy's, only complex128 is a ``complex``, and timedelta64 is an integer.
 _NO_REAL_NUMBERS = (complex, np.complexfloating, np.timedelta64)
 
 
-#: The types of pandas' NA and NaT, which is not imported for that.
+#: Type names of pandas' NA and NaT; pandas is not imported for these.
 _NULLS = frozenset({"NAType", "NaTType"})
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value says that there is none: None, NaN, or pandas' NA or NaT.
+    """Whether a value is missing: None, NaN, or pandas' NA or NaT.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def is_missing(value: Any) -> bool:
 
 
 def as_plain(name: Hashable, value: Any) -> float | int | str:
-    """A point in time as a text in ISO 8601, and any other ``value`` as a number, of which no digit is lost.
+    """A date or timestamp as a string in ISO 8601, any other ``value`` as a number, without losing digits.
 
     Raises
     ------
     RecordError
-        If it is infinite, or neither of them.
+        If it is infinite, or neither of these.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def as_number(name: Hashable, value: Any) -> float:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text has no lone surrogates, such as stand for bytes of a command line that are no UTF-8."""
+    """Whether a text has no lone surrogates, such as those for non-UTF-8 bytes of a command line."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -99,14 +99,14 @@ def is_unicode(text: str) -> bool:
 
 
 def fits(text: object, longest: int) -> bool:
-    """Whether a text has no more bytes of UTF-8 than that, as everything has that is no text."""
+    """Whether a text has at most ``longest`` bytes in UTF-8; true for other values."""
     if not isinstance(text, (str, bytes)) or 4 * len(text) <= longest:
         return True
     return len(text) <= longest and length(text) <= longest
 
 
 def length(text: object) -> int:
-    """Bytes of UTF-8 of a text; 0 of what is no text."""
+    """Number of bytes of a text in UTF-8; 0 for other values."""
     if isinstance(text, str):
         return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
     return len(text) if isinstance(text, bytes) else 0

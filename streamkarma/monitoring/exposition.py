@@ -76,7 +76,7 @@ class _Families(Collector):
         """All metrics as measured; before the first figures, only whether the run is ready."""
         watcher, figures = self._watcher, self._watcher.figures
         ready = float(watcher.unready is None)
-        yield GaugeMetricFamily("streamkarma_ready", "Whether events can be answered.", ready)
+        yield GaugeMetricFamily("streamkarma_ready", "Whether events can be processed.", ready)
         if figures is None:
             return
         yield from _counters(figures)
@@ -112,7 +112,9 @@ def _errors(figures: Figures) -> Iterator[Metric]:
         metrics.append((["recent", figures.error], recent[figures.error]))
     yield _gauge("metric", "Metrics as in the summary.", ["window", "metric"], metrics)
     yield GaugeMetricFamily(
-        "streamkarma_recent_labels", "Labels in the window of the latest.", recent.get("events", 0)
+        "streamkarma_recent_labels",
+        "Number of labels in the window of latest events.",
+        recent.get("events", 0),
     )
     for name, key in {"regret": "regret", "regret_per_event": "regret_per_event"}.items():
         values = [([baseline], row[key]) for baseline, row in figures.regret.items()]

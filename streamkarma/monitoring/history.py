@@ -19,7 +19,7 @@ class Point(NamedTuple):
 
 
 class History:
-    """Points since the beginning, which become sparser the longer it lasts.
+    """Points since the beginning, which become sparser as time goes on.
 
     Parameters
     ----------

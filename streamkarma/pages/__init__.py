@@ -1,4 +1,4 @@
-"""What pages in a browser share: a style, charts that answer to the pointer, and how one is put together."""
+"""What HTML pages share: a style, interactive charts, and how a page is assembled."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from importlib.resources import files
 
 
 def assemble(package: str) -> str:
-    """The ``page.html`` of a package with the files that its comments name in their place, as one text.
+    """The ``page.html`` of a package, with the files that its comments name inserted.
 
-    A comment that is nothing but a name, such as ``/* chart.js */``, stands for that file, of the package
-    itself or of this one.
+    A comment that is only a name, such as ``/* chart.js */``, is replaced by that file, from the package
+    itself or from this one.
     """
     folders = files(package), files(__name__)
 

@@ -73,5 +73,5 @@ class Parameter:
         return self.flag or self.name.replace("_", "-")
 
     def given(self, value: Any) -> str:
-        """The option as it is written to give this value, with its dashes."""
+        """The option, with its dashes, as written to set this value."""
         return f"--no-{self.option}" if value is False else f"--{self.option}"

@@ -1,4 +1,4 @@
-"""Checks of values given by users; UsageError says in one line what they must be."""
+"""Checks of values given by users; UsageError states in one line what they must be."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FORMATS = ("json", "csv", "tsv", "parquet", "arrow")
 #: events of 20 attributes.
 FAST_BASELINES = ("zero", "mean", "median", "complete-case", "feature-deletion", "gmm")
 
-#: Given instead of a number: the theorem chooses.
+#: Given instead of a number: the theorem determines the value.
 AUTO = "auto"
 
 #: Given instead of weights or a threshold: they then follow the class shares.

@@ -1,4 +1,4 @@
-"""The command line to learn with, and why it is that one."""
+"""The recommended command line for learning, and the reasons for it."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any, NamedTuple
 
 from streamkarma.profile.table import share
 
-#: Names that a label often has, looked for where the one that was given is nowhere.
+#: Common names of labels, suggested if no event has the given one.
 _LABELS = ("y", "target", "label", "class", "outcome", "churn", "survived")
-#: Last parts of the names of what sends events.
+#: Last parts of the names of entities that send events.
 _ENTITIES = re.compile(
     r"(?:^|[._])(?:device|sensor|user|customer|patient|account|machine|meter|vehicle|station|client)(?:_?id)?$",
     re.IGNORECASE,
 )
-#: Events of an entity from which on it is worth remembering, and the share of values missing.
+#: Minimum mean events per entity, and fraction of values missing, to recommend ``--entity``.
 _EVENTS_OF_ENTITY, _PARTIAL = 5, 0.3
 #: A class that is rarer than this is easily overlooked.
 _RARE_CLASS = 0.1
 
 
 class Source(NamedTuple):
-    """What is to be learned from.
+    """The input to learn from.
 
     Attributes
     ----------
     begin
         The beginning of the command, up to the input.
     names
-        Options that were given and hold for learning as well.
+        Given options that apply to learning as well.
     """
 
     begin: Sequence[str]
@@ -38,14 +38,14 @@ class Source(NamedTuple):
 
 
 def advice(profile: Mapping[str, Any], source: Source) -> dict[str, Any]:
-    """The command and the reasons for what is in it.
+    """The command and the reasons for its options.
 
     Parameters
     ----------
     profile
-        What was found.
+        The profile.
     source
-        What it was found in.
+        The input that was profiled.
     """
     words, why = [*source.begin], []
     for options, reason in _choices(profile):
@@ -64,7 +64,7 @@ def _choices(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
     if profile["missing"] > 0:
         yield [], f"{share(profile['missing'])} of the values are missing: they need not be imputed first"
     if any(each["significant"] for each in profile["tests"]):
-        yield [], "missingness is informative: keep the records that lack much"
+        yield [], "missingness is informative: keep records with many missing values"
     observed = [each for each in profile["changes"] if each["what"] == "observed"]
     if observed:
         first = observed[0]
@@ -108,7 +108,7 @@ def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
 
 
 def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
-    """Events that lack much, and say of whom they are, may be updates."""
+    """Events with many missing values that name an entity may be updates."""
     attributes = profile["attributes"]
     times = [name for name, seen in attributes.items() if seen["kind"] == "time" and seen["share"] == 1.0]
     for name, seen in attributes.items():
@@ -123,7 +123,7 @@ def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
 
 
 def _half_life(profile: Mapping[str, Any]) -> int:
-    """A tenth of the stream, in round figures."""
+    """A tenth of the stream, rounded."""
     tenth = max(profile["events"] // 10, 100)
     digits = len(str(tenth)) - 1
     return int(round(tenth, -digits))

@@ -1,4 +1,4 @@
-"""What one attribute alone tells of the label, on rows that it was not fitted on."""
+"""How well one attribute alone predicts the label, by cross-validation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from streamkarma.profile.summaries import quantiles, squarable
 
-#: Parts of the rows, each predicted by the others; groups of numbers, and of other values.
+#: Folds of the cross-validation; bins of numbers; maximum number of texts, or numbers, with own groups.
 _FOLDS, _BINS, _VALUES = 5, 32, 64
-#: Labels that a group has beforehand, as all rows have them.
+#: Weight of the overall mean in the mean of a group, as a number of labels.
 _PRIOR = 1.0
-#: Rows from which on something can be said.
+#: Minimum number of labelled rows for a result.
 FEWEST = 50
 
 Ints = NDArray[np.int64]
@@ -23,16 +23,16 @@ Floats = NDArray[np.float64]
 
 
 class Told(NamedTuple):
-    """What is told of a label: shares between 0 and 1.
+    """How well an attribute predicts the label: fractions between 0 and 1.
 
     Attributes
     ----------
     share
-        Of the squared error of the predicted number, or of the predicted probabilities, what goes away.
+        Fraction of the squared error, of the predicted number or probabilities, that is avoided.
     errors
-        Of the wrong predictions what goes away; 0 for numbers.
+        Fraction of the wrong predictions that is avoided; 0 for numbers.
     saved
-        How many wrong predictions these are.
+        Number of wrong predictions avoided.
     """
 
     share: float
@@ -70,14 +70,14 @@ class Label:
         self._squared, self._wrong = self._missed(np.zeros(len(labels), np.int64))
 
     def told(self, values: Sequence[Any]) -> Told:
-        """What an attribute tells, of which these are the values, None for one that is missing."""
+        """How well an attribute with these values predicts the label; None for a missing value."""
         squared, wrong = self._missed(groups(values))
         share = 1.0 - squared / self._squared if self._squared > 0 else 0.0
         errors = 1.0 - wrong / self._wrong if self._wrong else 0.0
         return Told(max(0.0, share), max(0.0, errors), max(0, self._wrong - wrong))
 
     def _missed(self, groups: Ints) -> tuple[float, int]:
-        """Squared error and wrong predictions, where each group predicts its mean on the other rows."""
+        """Squared error and wrong predictions if each group predicts its mean on the other folds."""
         squared, wrong = 0.0, 0
         for fold in range(_FOLDS):
             inner, outer = self._folds != fold, self._folds == fold
@@ -94,7 +94,7 @@ class Label:
 
 
 def groups(values: Sequence[Any]) -> Ints:
-    """Which values go together: missing ones, ranges of numbers, and other values that are often the same.
+    """The group of each value: missing, a range of numbers, a frequent text, or any other value.
 
     Examples
     --------

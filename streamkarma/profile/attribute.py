@@ -1,4 +1,4 @@
-"""What one attribute holds."""
+"""Statistics of one attribute."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from streamkarma.events.values import EXACT
 from streamkarma.profile.changes import Bits, Change, ChangeFinder, Events
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
 
-#: Values that say what is above or usual, before it is watched whether that changes.
+#: First values, which set the median or the most common value; then changes are monitored.
 _REFERENCE = 256
-#: Longer values are cut where they are counted.
+#: Length to which values are cut when they are counted.
 _LONGEST = 80
-#: Values from which on it can be told what is new in nearly every event.
+#: Minimum number of values to decide whether nearly every one is new.
 _ENOUGH = 50
-#: Share of the values that makes an attribute one of a kind, and that is new where hardly one comes back.
+#: Fraction of values of a kind that gives an attribute this kind; fraction distinct if values hardly recur.
 _NEARLY_ALL, _NEW = 0.95, 0.9
-#: The last part of a name that says that numbers are points in time, and the seconds that they then are.
+#: Last parts of names that mark numbers as timestamps, and the range of these in seconds.
 _TIME_NAME = re.compile(r"(?:^|[._])(?:ts|time|timestamp|date|datetime|at|epoch)$", re.IGNORECASE)
 _EPOCH = 946_684_800.0, 4_102_444_800.0
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Attribute:
-    """Takes the values of an attribute.
+    """The statistics of an attribute's values.
 
     Parameters
     ----------
     name
         The name.
     most
-        Most values whose frequency is counted.
+        Maximum number of distinct values with counts.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Attribute:
         self.observed = 0
         self.moments = Moments()
         self.distinct = Distinct()
-        #: Values by what they are; a text that spells a number is a number as well.
+        #: Number of values of each form; a text that spells a number is also a number.
         self.forms: Counter[str] = Counter()
         #: Whether each number was greater than the one before.
         self._increasing = True
@@ -61,7 +61,7 @@ class Attribute:
         self._watch = _Watch()
 
     def add(self, events: Events, values: Sequence[Any]) -> None:
-        """Take values, and the events, counted from 0, that they are of."""
+        """Add values, and the events, counted from 0, that they belong to."""
         self.observed += len(values)
         plain = [value for value in values if type(value) is not list]
         counts = Counter(tag for value in values if type(value) is list for tag in value)
@@ -98,7 +98,7 @@ class Attribute:
 
     @property
     def kind(self) -> str:
-        """What it is, as in the documentation of attributes; ``mixed`` for numbers and texts."""
+        """The kind, as in the documentation of attributes; ``mixed`` for numbers and texts."""
         forms, enough = self.forms, _NEARLY_ALL * self.observed
         if forms["boolean"] == self.observed:
             return "boolean"
@@ -116,7 +116,7 @@ class Attribute:
 
     @property
     def is_nearly_always_new(self) -> bool:
-        """Whether its values hardly ever come back."""
+        """Whether its values hardly ever recur."""
         return self.observed >= _ENOUGH and self.distinct.count() >= _NEW * self.observed
 
     @property
@@ -140,14 +140,14 @@ class Attribute:
         return self._frequent.error
 
     def changes(self) -> list[Change]:
-        """Where the share of values changes that are above the first ones, or are the usual one of them."""
+        """Changes in the fraction of values above the median of the first, or equal to their most common."""
         if self.kind in ("time", "identifier", "text", "tags") or self.counts_upwards:
             return []
         return self._watch.finder.changes()
 
 
 class _Watch:
-    """Watches whether values are above the median of the first ones; of texts, whether they are the usual."""
+    """Monitors whether values are above the median of the first ones or, for texts, their most common one."""
 
     def __init__(self) -> None:
         self.finder = ChangeFinder()
@@ -174,12 +174,12 @@ class _Watch:
 
 
 def _usual(values: Sequence[Any]) -> Any:
-    """The median of numbers, or the commonest text if most are texts."""
+    """The median of numbers, or the most common text if most are texts."""
     texts = [value for value in values if isinstance(value, str)]
     if 2 * len(texts) > len(values):
         return Counter(texts).most_common(1)[0][0]
     halves = [value / 2.0 for value in values if not isinstance(value, str)]
-    return float(2.0 * np.median(halves))  # the sum of two might be too great for a float
+    return float(2.0 * np.median(halves))  # the sum of two might overflow
 
 
 def _told(value: Any) -> str:

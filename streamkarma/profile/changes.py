@@ -1,4 +1,4 @@
-"""Where a share changes over a stream: ADWIN says that it has, and a scan of the last values says where."""
+"""Changes of a fraction over a stream: ADWIN detects them, and a scan of the last values locates them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Adwin
 
-#: How sure ADWIN is, and how many values it takes in together.
+#: Confidence parameter of ADWIN, and the number of values in each update.
 _DELTA, _GROUP = 1e-4, 8
-#: Values among which a change is looked for; one that is found later is taken to begin with the oldest.
+#: Recent values searched for a change; one detected later than that is dated to the oldest.
 _RECENT = 4096
-#: Of values that were all the same, ADWIN is told of no more than this.
+#: Maximum number of initial constant values passed to ADWIN.
 _CONSTANT = 512
 
 Bits = NDArray[np.uint8]
@@ -22,7 +22,7 @@ Events = NDArray[np.int64]
 
 
 class Change(NamedTuple):
-    """From which event on, counted from 1, a share is another: before, and until the next change."""
+    """The event of a change, counted from 1; the fraction before, and that until the next change."""
 
     event: int
     before: float
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A place among the values: the event, how many came before, and how many of these were 1."""
+    """A position among the values: the event, the number of values before, and how many of these were 1."""
 
     event: int
     values: int
@@ -38,12 +38,12 @@ class _Mark(NamedTuple):
 
 
 class ChangeFinder:
-    """Watches a share of ones.
+    """Detects changes in a fraction of ones.
 
     Parameters
     ----------
     zeros
-        How many zeros came before.
+        Number of zeros before the first value.
 
     Examples
     --------
@@ -57,15 +57,15 @@ class ChangeFinder:
     def __init__(self, zeros: int = 0) -> None:
         self._adwin: Adwin | None = None
         self._marks = [_Mark(0, 0, 0)]
-        #: What came before the recent values.
+        #: Numbers of values and ones before the recent values.
         self._values, self._ones = zeros, 0
         self._events: Events = np.empty(0, np.int64)
         self._bits: Bits = np.empty(0, np.uint8)
-        #: The first of them that ADWIN has not had.
+        #: Index of the first recent value not yet passed to ADWIN.
         self._next = 0
 
     def add(self, events: Events, bits: Bits) -> None:
-        """Take values, and the events, counted from 0, that they are of."""
+        """Add values, and the events, counted from 0, that they belong to."""
         if not len(bits):
             return
         if self._adwin is None and self._is_still_constant(bits):
@@ -97,16 +97,16 @@ class ChangeFinder:
         return ones in (0, self._values + len(bits))
 
     def _begun(self) -> Adwin:
-        """ADWIN with what came so far, which was always the same."""
+        """ADWIN with the values so far, which are all the same."""
         adwin = Adwin(_DELTA)
         ones = _GROUP if self._ones else 0
-        # In groups like all others: it joins those of one size, and expects larger ones to be older.
+        # In groups of the usual size: it merges those of equal size, and expects larger ones to be older.
         for _ in range(min(self._values, _CONSTANT) // _GROUP):
             adwin.update(_GROUP, ones, ones)
         return adwin
 
     def _split(self, end: int) -> _Mark:
-        """The place since the last change that splits best what came since."""
+        """The position that best splits the values since the last change."""
         begin = self._marks[-1]
         ones = self._ones + np.concatenate([[0], np.cumsum(self._bits[:end], dtype=np.int64)])
         values = self._values + np.arange(end + 1)

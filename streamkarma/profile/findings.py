@@ -1,4 +1,4 @@
-"""From what was counted to what is said: the profile as JSON."""
+"""The profile as JSON, from the statistics collected."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from streamkarma.profile.suspicion import suspicions
 if TYPE_CHECKING:
     from streamkarma.profile.profiler import Profiler
 
-#: Patterns, pairs, changes and values of an attribute that are told.
+#: Maximum numbers of patterns, of pairs, and of values of an attribute that are reported.
 _PATTERNS, _PAIRS, _VALUES = 20, 50, 10
-#: Smaller correlations and changes are not told.
+#: Smaller correlations and changes are not reported.
 _LEAST_CORRELATION, _LEAST_CHANGE = 0.1, 0.02
-#: More values than this are a regression's, if they are numbers.
+#: Numeric labels with more distinct values than this are a regression.
 MOST_CLASSES = 20
-#: Rows of the sample in the matrix, and attributes in the heat map.
+#: Maximum numbers of sampled rows in the matrix, and of attributes in the heat map.
 _MATRIX_ROWS, _HEAT = 250, 26
 
 
 def findings(profiler: Profiler) -> dict[str, Any]:
-    """The profile of what a profiler has taken."""
+    """The profile of the events given to a profiler."""
     rows = profiler.sample.items()
     label = label_of(profiler)
     told = _told(profiler, rows, label)
@@ -65,7 +65,7 @@ def findings(profiler: Profiler) -> dict[str, Any]:
 
 
 def label_of(profiler: Profiler) -> dict[str, Any]:
-    """What the label is like."""
+    """Statistics of the label, and its task."""
     label = profiler.label
     found = _attribute(label, profiler.events, profiler.sample.items())
     count = label.distinct.count()
@@ -110,14 +110,14 @@ def _numbers(attribute: Attribute, rows: Sequence[tuple[int, Any]]) -> dict[str,
 
 
 def _as_number(value: Any) -> Any:
-    """A number, or one that is spelled; None for anything else."""
+    """A number, also one spelled as a text; None for anything else."""
     return number(value) if isinstance(value, str) else value if isinstance(value, (int, float)) else None
 
 
 def _told(
     profiler: Profiler, rows: Sequence[tuple[int, Mapping[str, Any]]], label: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """What each attribute alone, and whether it is there, tells of the label."""
+    """How well each attribute alone, and whether it is observed, predicts the label."""
     name = profiler.label.name
     labelled = [row for _, row in rows if isinstance(row.get(name), (str, int, float))]
     if len(labelled) < FEWEST or label["distinct"] < 2:
@@ -147,7 +147,7 @@ def _missing_share(profiler: Profiler) -> float:
 
 
 def _together(correlations: Floats, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The pairs of attributes that go together most, be it that they are missing together or in turn."""
+    """The pairs of attributes with the strongest correlations of missingness, positive or negative."""
     strength = np.nan_to_num(np.abs(np.triu(correlations, 1)))
     order = np.argsort(-strength, axis=None, kind="stable")[:_PAIRS]
     pairs = [divmod(int(at), max(len(names), 1)) for at in order]
@@ -159,7 +159,7 @@ def _together(correlations: Floats, names: Sequence[str]) -> list[dict[str, Any]
 
 
 def _heat_map(correlations: Floats, names: Sequence[str]) -> dict[str, Any]:
-    """All correlations of the attributes that have the strongest ones."""
+    """All correlations between the attributes with the strongest ones."""
     strongest = np.nan_to_num(np.abs(np.tril(correlations, -1) + np.triu(correlations, 1))).max(
         axis=1, initial=0.0
     )
@@ -177,7 +177,7 @@ def _trend(profiler: Profiler, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _changes(profiler: Profiler) -> list[dict[str, Any]]:
-    """Where something changes, the greatest changes first."""
+    """The changes, the greatest first."""
     found = []
     every = [(profiler.label.name, "values", profiler.label.changes())]
     for attribute, observed in zip(profiler.attributes.values(), profiler.missingness.changes(), strict=True):
@@ -192,7 +192,7 @@ def _changes(profiler: Profiler) -> list[dict[str, Any]]:
 def _tests(
     profiler: Profiler, rows: Sequence[tuple[int, Mapping[str, Any]]], label: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Whether it is missing completely at random."""
+    """Test whether values are missing completely at random."""
     name, target = profiler.label.name, [row for _, row in rows]
     labelled = [row for row in target if name in row and not isinstance(row[name], list)]
     labels: list[Any] | None = None
@@ -208,7 +208,7 @@ def _tests(
     shares = {
         each: abs(0.5 - attribute.observed / profiler.events)
         for each, attribute in profiler.attributes.items()
-        # What counts upwards tells when it was: that something changes is no matter of missingness.
+        # Attributes that count upwards encode time, and changes over time are not a matter of missingness.
         if attribute.kind not in ("identifier", "time", "text")
         and not attribute.counts_upwards
         and (attribute.distinct.count() > 1 or attribute.observed < profiler.events)
@@ -217,7 +217,7 @@ def _tests(
 
 
 def _matrix(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str]) -> dict[str, Any]:
-    """Some events, and for each attribute a 1 for each of them that has it."""
+    """Some events, and for each attribute a 1 for each event that has it."""
     shown = rows[:: max(1, -(-len(rows) // _MATRIX_ROWS))]
     return {
         "events": [at + 1 for at, _ in shown],

@@ -1,4 +1,4 @@
-"""What is missing: how often, in which patterns, what goes together, and how that develops."""
+"""What is missing: how often, in which patterns, with which correlations, and how this changes over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamkarma.profile.changes import Change, ChangeFinder
 from streamkarma.profile.summaries import Frequent
 
-#: Patterns that are counted, and parts of the stream in which observations are.
+#: Maximum numbers of patterns counted, and of parts of the stream counted separately.
 _PATTERNS, _PARTS = 4096, 64
 
 Bools = NDArray[np.bool_]
@@ -21,12 +21,12 @@ Floats = NDArray[np.float64]
 class Missingness:
     """Counts what is observed.
 
-    Attributes are numbered in the order in which they come, so that a later one was missing before.
+    Attributes are numbered in order of appearance, and are missing in all events before that.
 
     Parameters
     ----------
     most
-        Most attributes.
+        Maximum number of attributes.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class Missingness:
         self.events = 0
         self._most = most
         self._attributes = 0
-        #: In how many events two attributes were observed together.
+        #: Number of events in which two attributes were both observed.
         self._pairs: Floats = np.zeros((0, 0))
         self._patterns = Frequent(_PATTERNS)
         self._finders: list[ChangeFinder] = []
         self._size = 1
-        #: Events in each part, and how many of them had each attribute.
+        #: Number of events in each part, and of those that had each attribute.
         self._part_events = np.zeros(_PARTS, np.int64)
         self._parts = np.zeros((_PARTS, 0), np.int64)
 
@@ -55,12 +55,12 @@ class Missingness:
         return np.diag(self._pairs).astype(np.int64)
 
     def add(self, observed: Bools) -> None:
-        """Take events: which attributes each has."""
+        """Add events: which attributes each has."""
         self._grow(observed.shape[1])
         floats = observed.astype(np.float64)
         self._pairs += floats.T @ floats
         packed = np.packbits(observed, axis=1)
-        # Attributes that come later are zeros at the end.
+        # Attributes that appear later are trailing zeros.
         self._patterns.add(Counter(row.tobytes().rstrip(b"\0").hex() for row in packed))
         at = np.arange(self.events, self.events + len(observed))
         for finder, bits in zip(self._finders, observed.T, strict=True):
@@ -69,7 +69,7 @@ class Missingness:
         self.events += len(observed)
 
     def patterns(self, most: int) -> list[tuple[list[int], int]]:
-        """The commonest sets of attributes that are missing, and how often they are."""
+        """The most common sets of missing attributes, and their counts."""
         found = []
         for pattern, count in self._patterns.top(most):
             packed = np.frombuffer(bytes.fromhex(pattern), np.uint8)
@@ -85,7 +85,7 @@ class Missingness:
         return self._patterns.error
 
     def correlations(self) -> Floats:
-        """How being missing goes together: correlations, NaN for what is always missing or never."""
+        """Correlations of missingness; NaN for attributes that are always or never missing."""
         share = np.diag(self._pairs) / max(self.events, 1)
         covariance = self._pairs / max(self.events, 1) - np.outer(share, share)
         deviation = np.sqrt(share * (1.0 - share))
@@ -97,11 +97,11 @@ class Missingness:
         return correlations
 
     def changes(self) -> list[list[Change]]:
-        """Where the share observed changes, for each attribute."""
+        """Changes of the fraction observed, for each attribute."""
         return [finder.changes() for finder in self._finders]
 
     def trend(self) -> dict[str, Any]:
-        """The share observed of each attribute in consecutive parts of the stream, and where these end."""
+        """The fraction observed of each attribute in consecutive parts of the stream, and where these end."""
         there = self._part_events > 0
         shares = self._parts[there] / self._part_events[there, np.newaxis]
         return {"events": np.cumsum(self._part_events[there]).tolist(), "observed": shares.T.tolist()}
@@ -115,7 +115,7 @@ class Missingness:
             self._attributes = attributes
 
     def _count_parts(self, observed: Bools) -> None:
-        """Count by parts of equal size, which is doubled, and each two made one, whenever they are full."""
+        """Count in parts of equal size; whenever all are full, pairs are merged and the size doubles."""
         end = self.events + len(observed)
         while end > self._size * _PARTS:
             self._size *= 2

@@ -1,4 +1,4 @@
-"""A profile as one page that asks nobody for anything: pictures and tables, for light and dark."""
+"""A profile as one self-contained page: pictures and tables, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ pre {{ background: var(--gap); padding: .8em 1em; white-space: pre-wrap; overflo
 </body>
 </html>
 """
-#: Attributes in the table, patterns, and changes.
+#: Maximum numbers of attributes and of patterns in the tables.
 _ATTRIBUTES, _PATTERNS = 300, 12
 
 
@@ -66,8 +66,8 @@ def page(profile: Mapping[str, Any]) -> str:
         _section(
             "What is missing together",
             pictures.heat_map(profile),
-            "Correlation of being missing: blue where two are missing together, red where one is there "
-            "instead of the other.",
+            "Correlation of missingness: blue where two attributes are missing together, red where one is "
+            "observed when the other is missing.",
         ),
         _section("Commonest patterns", _patterns(profile), ""),
         _section(
@@ -77,7 +77,11 @@ def page(profile: Mapping[str, Any]) -> str:
         ),
         _section("Changes", _items(table.changes(profile)), ""),
         _section("Missing completely at random?", _items(table.tests(profile)), ""),
-        _section("Attributes", _attributes(profile), "Alone: how much of the label's uncertainty goes away."),
+        _section(
+            "Attributes",
+            _attributes(profile),
+            "Alone: by how much the attribute alone reduces the label's uncertainty.",
+        ),
         _section("Learn with", f"<pre>{escaped(profile['command'])}</pre>{_items(profile['why'])}", ""),
     ]
     return _PAGE.format(
@@ -126,7 +130,7 @@ def _bar(value: float) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are escaped already."""
+    """A table of cells that are already escaped."""
     top = "".join(f"<th>{each}</th>" for each in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><tr>{top}</tr>{body}</table>"

@@ -1,4 +1,4 @@
-"""The pictures of a profile: what is there, what goes together, and how it develops."""
+"""The pictures of a profile: what is observed, which missingness is correlated, and trends."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from streamkarma.profile.svg import line, picture, shape, shortened, text
 from streamkarma.profile.table import share
 
 _WIDTH = 1000.0
-#: Attributes in the matrix, and of which a trend is drawn.
+#: Maximum numbers of attributes in the matrix, and of trends.
 _COLUMNS, _TRENDS = 60, 12
 #: Room for names beside the heat map.
 _NAMES = 130.0
 _MATRIX = 260.0
-#: Sides of a cell of the heat map: as many as there are, and no larger than this.
+#: Maximum sides of the cells of the heat map: of all together, and of one.
 _ALL_CELLS, _CELL = 520.0, 34.0
-#: Of a name that is turned, a character takes so much of the height.
+#: Height per character of a rotated name.
 _RISE = 4.6
 _SPARK, _MARGIN = 70.0, 50.0
 
 
 def matrix(profile: Mapping[str, Any]) -> str:
-    """Events from top to bottom, in the order of the stream, and dark what is observed."""
+    """Events from top to bottom, in the order of the stream; observed values are dark."""
     observed, events = profile["matrix"]["observed"], profile["matrix"]["events"]
     names = _varied(profile, _COLUMNS)
     if not events or not names:
@@ -48,7 +48,7 @@ def matrix(profile: Mapping[str, Any]) -> str:
 
 
 def _completeness(observed: Mapping[str, str], place: tuple[float, float]) -> Iterator[str]:
-    """How many of all attributes each event has: a line to the right of the matrix."""
+    """The number of attributes in each event, as a line to the right of the matrix."""
     head, height = place
     counts = [sum(map(int, bits)) for bits in zip(*observed.values(), strict=True)]
     left, most = _WIDTH - _SPARK, max(len(observed), 1)
@@ -59,7 +59,7 @@ def _completeness(observed: Mapping[str, str], place: tuple[float, float]) -> It
 
 
 def heat_map(profile: Mapping[str, Any]) -> str:
-    """How being missing goes together, for the attributes of which it does most."""
+    """Correlations of missingness, for the attributes with the strongest ones."""
     names, correlations = profile["heat_map"]["attributes"], profile["heat_map"]["correlations"]
     if len(names) < 2:
         return ""
@@ -74,7 +74,7 @@ def heat_map(profile: Mapping[str, Any]) -> str:
             pieces += _cell((x, y, 0.95 * side), correlations[row][column], f"{other}, {name}")
         if row + 1 < len(names):
             pieces.append(text(_NAMES + (row + 0.5) * side, y + side - 6, name, turned=True))
-    return picture(_WIDTH, head + (len(names) - 1) * side + 8, pieces, "how being missing goes together")
+    return picture(_WIDTH, head + (len(names) - 1) * side + 8, pieces, "correlations of missingness")
 
 
 def _cell(square: tuple[float, float, float], correlation: float, title: str) -> Iterator[str]:
@@ -87,12 +87,12 @@ def _cell(square: tuple[float, float, float], correlation: float, title: str) ->
 
 
 def _head(names: Sequence[str]) -> float:
-    """Room for turned names."""
+    """Height of rotated names."""
     return 24 + _RISE * max(len(shortened(name)) for name in names)
 
 
 def trends(profile: Mapping[str, Any]) -> str:
-    """The share observed over the stream of those attributes of which it varies most, with its changes."""
+    """The fraction observed over the stream, with its changes, for the attributes where it varies most."""
     trend = profile["trend"]
     names = sorted(trend["observed"], key=lambda name: -_range(trend["observed"][name]))[:_TRENDS]
     names = [name for name in names if _range(trend["observed"][name]) > 0.0]
@@ -130,7 +130,7 @@ def _trend(
 
 
 def _runs(bits: str) -> Iterator[tuple[int, int]]:
-    """Where ones begin and end.
+    """Where runs of ones begin and end.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _runs(bits: str) -> Iterator[tuple[int, int]]:
 
 
 def _varied(profile: Mapping[str, Any], most: int) -> list[str]:
-    """The attributes that are neither always there nor hardly ever, as many as have room, in their order."""
+    """Up to ``most`` attributes, those observed closest to half of the time, in their order."""
     every = profile["attributes"]
     chosen = set(sorted(every, key=lambda name: abs(every[name]["share"] - 0.5))[:most])
     return [name for name in every if name in chosen]

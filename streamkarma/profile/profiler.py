@@ -1,4 +1,4 @@
-"""Takes a stream, and says what it is like."""
+"""Collects the statistics of a stream."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from streamkarma.profile.findings import findings
 from streamkarma.profile.missingness import Missingness
 from streamkarma.profile.sample import Sample
 
-#: Events that are looked at at once, however they come.
+#: Events processed at once, however they are batched on arrival.
 _BLOCK = 4096
-#: Attributes that are looked at; events in the sample; values of all attributes whose frequency is counted.
+#: Maximum number of attributes; events in the sample; distinct values counted, over all attributes.
 MOST_ATTRIBUTES, SAMPLE_EVENTS, _VALUES = 1000, 2000, 100_000
 _FEWEST_VALUES, _MOST_VALUES = 100, 1000
 
@@ -22,16 +22,16 @@ Row = Mapping[str, Any]
 
 
 class Profiler:
-    """Takes events in blocks, in one pass and bounded memory.
+    """Profiles events in blocks, in one pass and bounded memory.
 
     Parameters
     ----------
     target
         The attribute that is the label.
     left_out
-        Attributes that are neither looked at nor learned.
+        Attributes that are neither profiled nor learned from.
     most
-        Most attributes; those that come first are looked at.
+        Maximum number of attributes; the first ones are profiled.
 
     Examples
     --------
@@ -48,14 +48,14 @@ class Profiler:
         self.label = Attribute(target, _MOST_VALUES)
         self.missingness = Missingness(most)
         self.sample: Sample[Row] = Sample(SAMPLE_EVENTS)
-        #: Values of attributes beyond those that are looked at.
+        #: Number of values of attributes beyond the maximum.
         self.beyond = 0
         self._waiting: list[Row] = []
         self._left_out = frozenset(left_out)
         self._most = most
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Take events: what is observed in each, and the label."""
+        """Add events: the observed values of each, including the label."""
         self._waiting += rows
         while len(self._waiting) >= _BLOCK:
             self._take(self._waiting[:_BLOCK])
@@ -93,7 +93,7 @@ class Profiler:
         self.missingness.add(observed)
 
     def profile(self) -> dict[str, Any]:
-        """What the stream is like so far, as JSON."""
+        """The profile of the stream so far, as JSON."""
         if self._waiting:
             self._take(self._waiting)
             self._waiting = []

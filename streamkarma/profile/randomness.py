@@ -1,4 +1,4 @@
-"""Is it missing completely at random? The tests of ``baselines.mcar`` on a sample of the stream."""
+"""Are values missing completely at random? The tests of ``baselines.mcar`` on a sample of the stream."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, target_columns, without_attribute
 from streamkarma.profile.summaries import squarable
 
-#: Rows, attributes and categories of each that are looked at; resampled targets; attributes as targets.
+#: Maximum rows, attributes, and categories of each; permutations of the targets; attributes used as targets.
 ROWS, _ATTRIBUTES, _CATEGORIES, _PERMUTATIONS, _TARGETS = 1000, 50, 8, 499, 6
-#: Below this, divided by the number of tests, chance is ruled out.
+#: Significance level, divided by the number of tests.
 LEVEL = 0.05
 
 Floats = NDArray[np.float64]
@@ -30,14 +30,14 @@ def tests(
     rows
         Events.
     names
-        Attributes to look at, the most important first.
+        Attributes to test, the most important first.
     labels
-        Their labels, floats or classes; None if there are none.
+        Labels of the events, floats or classes; None if there are none.
 
     Returns
     -------
-    For each test what is told (``of``: the label or an attribute), whether by missingness alone or
-    ``beyond`` the values observed, the statistic and the p-value.
+    For each test what is predicted (``of``: the label or an attribute), whether by missingness alone or
+    ``beyond`` the observed values, the statistic and the p-value.
     """
     names = names[:_ATTRIBUTES]
     X, of = coded(rows, names)
@@ -74,9 +74,9 @@ def _row(of: str, given: str, result: MCARTest) -> dict[str, Any]:
 
 
 def coded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
-    """Rows as numbers, NaN for what is missing, and the attribute of each column.
+    """Rows as numbers, NaN for missing values, and the attribute of each column.
 
-    A category has a column of 0 and 1 if it is one of the most frequent.
+    Each of the most frequent categories has a column of 0 and 1.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def coded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Floa
             columns.append(squarable(np.array(numbers)).tolist())
             of.append(at)
             continue
-        # A list, or an attribute that no row has: it is there or not.
+        # Lists, and attributes that no row has: one column, observed or missing.
         for text, _ in texts.most_common(_CATEGORIES) or [("", 0)]:
             columns.append([np.nan if v is None else float(v == text) for v in values])
             of.append(at)

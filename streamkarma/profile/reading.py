@@ -1,4 +1,4 @@
-"""From the records of a source to what is observed in them."""
+"""Reads the observed values from the records of a source."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Got = TypeVar("Got")
 Row = dict[str, Any]
 
 _NESTED = frozenset([dict, list])
-#: Texts of which it is remembered whether they are missing values, and how long they may be.
+#: Number of texts above which the cache is cleared, and maximum length of a cached text.
 _KNOWN, _SHORT = 1 << 16, 64
 
 
 class _Known(dict[str, bool]):
-    """Whether texts are missing values; the same ones come again and again."""
+    """Whether texts are missing values, cached because the same ones recur."""
 
     def __init__(self, missing: MissingWords) -> None:
         super().__init__()
@@ -38,19 +38,19 @@ class _Known(dict[str, bool]):
 
 
 class Look:
-    """Reads a source once, and leaves no trace: the `Context` of its reader.
+    """Reads a source once and leaves no trace: the `Context` of its reader.
 
     Parameters
     ----------
     missing_words
         The words that stand for a missing value.
     say
-        Takes a line for the user.
+        Prints a line for the user.
 
     Attributes
     ----------
     rejected
-        How many records could not be used.
+        Number of records that could not be used.
     first_rejected
         The first of them, and why.
     """
@@ -70,7 +70,7 @@ class Look:
         self.stop = StopSignal()
 
     def rows(self, source: Source) -> Iterator[list[Row]]:
-        """What is observed in each record, in blocks; at a signal it ends."""
+        """The observed values of each record, in blocks; a signal ends it."""
         with self.stop.installed(), source.open(self, 0) as reader:
             reader.resume(None)
             try:
@@ -134,5 +134,5 @@ class Look:
     def interruptible(
         self, wait: Callable[Given, Got], waits_for: Callable[[], int | None] = lambda: None
     ) -> Callable[Given, Got]:
-        """``wait``, which raises InterruptedError once a signal has come."""
+        """``wait``, wrapped so that it raises InterruptedError once a signal has arrived."""
         return self.stop.unless(wait, waits_for)

@@ -21,26 +21,26 @@ from streamkarma.runtime.progress import open_sink
 
 
 class Request(NamedTuple):
-    """What to look at, and where to say it.
+    """What to profile, and where to write the result.
 
     Attributes
     ----------
     name
-        What the input is called.
+        Name of the input.
     target
         The label.
     left_out
-        Attributes that are not looked at.
+        Attributes that are not profiled.
     missing_words
         The words that stand for a missing value.
     most
-        Most attributes.
+        Maximum number of attributes.
     json, html
         Paths, or None; ``-`` for standard output.
     quiet
-        Nothing on stderr.
+        Whether to print nothing on stderr.
     learn_from
-        What the advice begins with.
+        The input of the recommended command.
     """
 
     name: str
@@ -55,19 +55,19 @@ class Request(NamedTuple):
 
 
 class ProfileRun:
-    """A run.
+    """A run of ``streamkarma profile``.
 
     Parameters
     ----------
     request
-        What is wanted.
+        What to profile and write.
     source
         What to read.
 
     Raises
     ------
     UsageError, OutputError
-        If two files are one, or one cannot be written.
+        If two paths are the same file, or one cannot be written.
     """
 
     def __init__(self, request: Request, source: Source) -> None:
@@ -77,12 +77,12 @@ class ProfileRun:
         self._request, self._source = request, source
 
     def execute(self) -> int:
-        """Read, and say what was found; after a signal, of what was read. Returns the exit code.
+        """Write the profile of the source or, after a signal, of what was read. Returns the exit code.
 
         Raises
         ------
         StreamkarmaError
-            If the source cannot be read, or the result not be written.
+            If the source cannot be read or the result cannot be written.
         """
         request = self._request
         say: Callable[[str], None] = (lambda line: None) if request.quiet else _say

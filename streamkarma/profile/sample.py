@@ -11,14 +11,14 @@ Item = TypeVar("Item")
 
 
 class Sample(Generic[Item]):
-    """All items of a stream, and of a longer one as many as there is room for, each as likely as any other.
+    """All items of a short stream; of a longer one, a uniform sample of bounded size.
 
     Parameters
     ----------
     most
-        Most items.
+        Maximum number of items.
     seed
-        Seed of the choice.
+        Random seed.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Sample(Generic[Item]):
         self._kept: list[tuple[int, Item]] = []
 
     def add(self, items: Sequence[Item]) -> None:
-        """Take items."""
+        """Add items."""
         places = self._rng.integers(0, np.arange(self._seen, self._seen + len(items)) + 1).tolist()
         for at, (item, place) in enumerate(zip(items, places, strict=True), self._seen):
             if at < self._most:
@@ -45,5 +45,5 @@ class Sample(Generic[Item]):
         self._seen += len(items)
 
     def items(self) -> list[tuple[int, Item]]:
-        """Those kept, with their numbers from 0, in the order of the stream."""
+        """The sampled items with their indices from 0, in the order of the stream."""
         return sorted(self._kept, key=lambda pair: pair[0])

@@ -1,4 +1,4 @@
-"""Summaries of many values in bounded memory, each of which takes blocks of them."""
+"""Summaries of many values in bounded memory, updated block by block."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: Hashes kept to estimate a number of different values: it then errs by 3 % or so.
+#: Hashes kept to estimate a number of distinct values, with an error of about 3 %.
 _HASHES = 1024
 _HASH_BYTES = 8
-#: Of numbers up to this there may be a million, and the sum of their squares is a float.
+#: The squares of a million numbers up to this can be summed without overflow.
 _SQUARABLE = 1e150
 
 
 class Frequent:
-    """How often values occur: exact while they are few, and for the most frequent of many nearly so.
+    """Counts of values: exact while there are few, and nearly so for the most frequent of many.
 
-    Where there are too many, all counts are lowered by the same number, and values that have none left are
-    forgotten [1]_.
+    When there are too many, all counts are reduced by the same number, and values with none left are
+    dropped [1]_.
 
     Parameters
     ----------
     most
-        Most values that are counted.
+        Maximum number of values counted.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class Frequent:
             self._counts = Counter(kept)
 
     def top(self, most: int) -> list[tuple[str, int]]:
-        """The most frequent values and their counts, those with equal counts by name."""
+        """The most frequent values and their counts; ties are sorted by value."""
         return sorted(self._counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
 class Distinct:
-    """How many different values there are: exact up to 1,024, and estimated from the least hashes beyond.
+    """The number of distinct values: exact up to 1,024, beyond that estimated from the smallest hashes.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Distinct:
             self._hashes, self._bound, self.exact = set(least), least[-1] + 1, False
 
     def count(self) -> int:
-        """How many there are."""
+        """The number of distinct values."""
         if self.exact:
             return len(self._hashes)
         return round((_HASHES - 1) * 2.0 ** (8 * _HASH_BYTES) / max(self._hashes))
@@ -117,7 +117,7 @@ class Moments:
         self._squares = 0.0
 
     def add(self, values: NDArray[np.float64]) -> None:
-        """Take values, none of which is NaN."""
+        """Add values, none of which is NaN."""
         if not len(values):
             return
         with np.errstate(over="ignore", invalid="ignore"):
@@ -132,12 +132,12 @@ class Moments:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the sample; 0 for a single value."""
+        """The sample standard deviation; 0 for a single value."""
         return math.sqrt(self._squares / (self.count - 1)) if self.count > 1 else 0.0
 
 
 def quantiles(values: ArrayLike, probabilities: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantiles of numbers, whose differences may be too great for a float.
+    """Quantiles of numbers, even if their differences overflow.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def quantiles(values: ArrayLike, probabilities: Sequence[float] | NDArray[np.flo
 
 
 def squarable(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers, NaN aside, times a power of two by which sums of their squares are floats.
+    """Scale numbers by a power of two if sums of their squares might overflow, ignoring NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Attributes that should be looked at before they are learned from."""
+"""Attributes that should be checked before learning from them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-#: An attribute that is there less often is hardly worth its name.
+#: An attribute observed in a smaller fraction of events is hardly useful.
 _RARE = 0.01
-#: Shares of the wrong predictions, and of the squared error, that no honest attribute takes away alone, and
-#: the fewest wrong predictions that this is told of.
+#: Fractions of the wrong predictions, and of the squared error, that no legitimate attribute removes alone,
+#: and the minimum number of wrong predictions avoided to report this.
 _LEAK, _LEAK_REGRESSION, _LEAST_SAVED = 0.95, 0.98, 20
-#: A value so many quartile ranges off that comes back so often stands for something else.
+#: A value this many interquartile ranges off that recurs this often stands for something else.
 _FAR, _OFTEN = 10.0, 5
 _ENOUGH = 50
 #: More than _FEW whole numbers that occur _RECURRING times on average may be names if they span a range
@@ -21,7 +21,7 @@ _NUMBERING = re.compile(r"(?:^|[._ -])(?:id|uuid|guid|key|index|row|no|number|nr
 
 
 class Suspicion(NamedTuple):
-    """What is wrong with an attribute, and the option that helps, if one does."""
+    """What is wrong with an attribute, and the option that helps, if any."""
 
     attribute: str
     what: str
@@ -30,7 +30,7 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is suspicious in a profile."""
+    """The suspicious attributes in a profile."""
     task = profile["label"]["task"]
     found = [each for name, seen in profile["attributes"].items() for each in _of(name, seen, task)]
     return [each._asdict() for each in found]
@@ -67,7 +67,7 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
 
 
 def _leak(seen: Mapping[str, Any], task: str) -> str | None:
-    """Why an attribute seems to know the label, if it does."""
+    """Why an attribute seems to leak the label, if it does."""
     if task == "regression":
         alone = seen.get("alone", 0.0)
         return f"alone it explains {alone:.1%} of the label's variance" if alone >= _LEAK_REGRESSION else None
@@ -79,7 +79,7 @@ def _leak(seen: Mapping[str, Any], task: str) -> str | None:
 
 
 def _is_identifier(name: str, seen: Mapping[str, Any]) -> bool:
-    """Texts that are hardly ever there twice; whole numbers, too, if they count upwards or are named so."""
+    """Texts that hardly ever recur; also such whole numbers if named so, or any that count upwards."""
     if seen["kind"] == "identifier":
         return True
     if seen["kind"] != "number" or not seen["integers"] or seen["observed"] < _ENOUGH:
@@ -88,7 +88,7 @@ def _is_identifier(name: str, seen: Mapping[str, Any]) -> bool:
 
 
 def _may_be_names(seen: Mapping[str, Any]) -> bool:
-    """Whole numbers that recur, of which there are few for their range."""
+    """Whole numbers that recur and are few for their range."""
     if seen["kind"] != "number" or not seen["integers"] or seen["distinct"] <= _FEW:
         return False
     span = seen["numbers"]["greatest"] - seen["numbers"]["least"]
@@ -101,7 +101,7 @@ def _is_far(value: str, count: int, seen: Mapping[str, Any]) -> bool:
     numbers = seen["numbers"]
     spread = numbers["upper_quartile"] - numbers["lower_quartile"]
     off = abs(float(value) - numbers["median"])
-    # A number that is nearly always the same has exceptions that say something.
+    # If a number is nearly always the same, its exceptions are meaningful.
     return spread > 0 and off > _FAR * spread and float(value) in (numbers["least"], numbers["greatest"])
 
 

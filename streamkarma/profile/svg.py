@@ -1,22 +1,22 @@
-"""Pieces of SVG, drawn by hand: what they show when pointed at is their title."""
+"""SVG elements, written by hand; their titles appear as tooltips."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 
-#: Characters of a name in a picture.
+#: Maximum length of a name in a picture.
 _LONGEST = 22
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", turned: bool = False) -> str:
-    """A text, or one that rises to the right."""
+    """A text, rising to the right if it is turned."""
     turn = f' transform="rotate(-50 {x:.1f} {y:.1f})"' if turned else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turn}>{escaped(shortened(content))}</text>'
 
 
 def shape(kind: str, title: str = "", **attributes: str | float) -> str:
-    """A shape; ``class_`` is its class, and an underscore within a name a dash."""
+    """A shape; ``class_`` is its class, and underscores within names become hyphens."""
     written = " ".join(
         f'{name.strip("_").replace("_", "-")}="{value if isinstance(value, str) else f"{value:.1f}"}"'
         for name, value in attributes.items()
@@ -26,7 +26,7 @@ def shape(kind: str, title: str = "", **attributes: str | float) -> str:
 
 
 def picture(width: float, height: float, pieces: Sequence[str], label: str) -> str:
-    """A picture that is as wide as there is room for."""
+    """A picture that fills the available width."""
     return (
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escaped(label)}">'
         f"{''.join(pieces)}</svg>"
@@ -39,7 +39,7 @@ def line(points: Sequence[tuple[float, float]]) -> str:
 
 
 def shortened(content: str) -> str:
-    """A name that has room in a picture.
+    """A name, shortened to fit in a picture.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def shortened(content: str) -> str:
 
 
 def escaped(content: str) -> str:
-    """A text as a page may have it, without what no page can hold."""
+    """Escape a text for HTML, with unprintable characters replaced."""
     return html.escape(
         "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in content)
     )

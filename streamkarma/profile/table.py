@@ -7,7 +7,7 @@ from typing import Any
 
 from streamkarma.printable import printable
 
-#: Attributes and other things that are shown; all of them are in the JSON.
+#: Maximum numbers of attributes and of other items shown; more are in the JSON.
 _ATTRIBUTES, _FEW = 60, 8
 _NAME = 28
 
@@ -22,7 +22,7 @@ def _lines(profile: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from _attributes(profile)
     yield from _section("missing together", _patterns(profile))
-    yield from _section("being missing goes with", _together(profile))
+    yield from _section("correlations of missingness", _together(profile))
     yield from _section("changes", changes(profile))
     yield from _section("is it missing completely at random?", tests(profile))
     yield from _section("look at", suspicious(profile))
@@ -30,7 +30,7 @@ def _lines(profile: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verdict(profile: Mapping[str, Any]) -> str:
-    """What the stream is, in a sentence."""
+    """A summary of the stream in a sentence."""
     label = profile["label"]
     parts = [
         f"{_count(profile['events'], 'event')}, {_count(len(profile['attributes']), 'attribute')}, "
@@ -41,7 +41,7 @@ def verdict(profile: Mapping[str, Any]) -> str:
         parts.append(f"the label {label['name']} ({what}) in {share(label['share'])}")
     if changed := {each["attribute"] for each in profile["changes"]} - {label["name"]}:
         plural = " changes" if len(changed) == 1 else "s change"
-        parts.append(f"{len(changed):,} attribute{plural} on the way")
+        parts.append(f"{len(changed):,} attribute{plural} during the stream")
     if rejected := profile["rejected"]:
         parts.append(f"{_count(rejected, 'record')} that cannot be used")
     if beyond := profile["values_of_further_attributes"]:
@@ -67,7 +67,7 @@ def _attributes(profile: Mapping[str, Any]) -> Iterator[str]:
 
 
 def share(value: float) -> str:
-    """A share in percent, which is 100 or 0 only if it is that.
+    """A share in percent, shown as 100 or 0 only if it is exactly that.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def share(value: float) -> str:
 
 
 def values(seen: Mapping[str, Any]) -> str:
-    """What an attribute holds: its range, or its commonest values."""
+    """The range and median of an attribute, or its most common values."""
     if "numbers" in seen and seen["kind"] in ("number", "time") and seen["distinct"] > _FEW:
         n = seen["numbers"]
         return f"{n['least']:.6g} … {n['median']:.6g} … {n['greatest']:.6g}"
@@ -103,7 +103,7 @@ def _patterns(profile: Mapping[str, Any]) -> list[str]:
 
 
 def pattern(missing: Sequence[str], profile: Mapping[str, Any], most: int = 6) -> str:
-    """What is missing, or all but what is there where that is shorter."""
+    """What is missing, or all but what is observed if that is shorter."""
     every = list(profile["attributes"])
     if 2 * len(missing) <= len(every):
         return names(missing, most) or "nothing"
@@ -111,7 +111,7 @@ def pattern(missing: Sequence[str], profile: Mapping[str, Any], most: int = 6) -
 
 
 def names(every: Sequence[str], most: int = 6) -> str:
-    """Names with commas, and how many more there are.
+    """Names separated by commas, and how many more there are.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _together(profile: Mapping[str, Any]) -> list[str]:
 
 
 def changes(profile: Mapping[str, Any]) -> list[str]:
-    """The greatest change of each attribute, in words: those of what is observed first."""
+    """The greatest changes of each attribute, in words; those of whether it is observed come first."""
     greatest: dict[tuple[str, str], Mapping[str, Any]] = {}
     for each in profile["changes"]:
         greatest.setdefault((each["attribute"], each["what"]), each)
@@ -146,12 +146,12 @@ def changes(profile: Mapping[str, Any]) -> list[str]:
 
 
 def tests(profile: Mapping[str, Any]) -> list[str]:
-    """What the tests found, in words."""
+    """The results of the tests, in words."""
     found = []
     for each in profile["tests"]:
         sure = "" if each["significant"] else "no sign that "
-        beyond = ", beyond what the values tell" if each["beyond"] else ""
-        found.append(f"p = {each['p_value']:.3f}: {sure}what is missing tells of {each['of']}{beyond}")
+        beyond = ", given the observed values" if each["beyond"] else ""
+        found.append(f"p = {each['p_value']:.3f}: {sure}missingness predicts {each['of']}{beyond}")
     return found
 
 

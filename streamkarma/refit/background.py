@@ -44,7 +44,7 @@ class BackgroundFit:
             target=_talk, args=(process, self._message, self._answer), daemon=True
         )
         self._thread.start()
-        #: Ends the process with this object, and with the program.
+        #: Ends the process when this object is deleted or the program exits.
         self.close = weakref.finalize(self, _end, process)
 
     def wait(self) -> tuple[dict[str, Ensemble], dict[str, str]]:
@@ -68,7 +68,7 @@ class BackgroundFit:
 
 
 def _talk(process: subprocess.Popen[bytes], message: bytes, answer: list[bytes]) -> None:
-    """Send the request and keep the answer, if there is a whole one."""
+    """Send the request and keep the answer, if it is complete."""
     assert process.stdin is not None
     assert process.stdout is not None
     # A process that was killed, or could not start, has no answer.

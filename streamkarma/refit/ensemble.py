@@ -32,9 +32,9 @@ _LAYOUT = {
     "are_shares": ("|b1", 1),
 }
 
-#: A class that a fit has not seen has a score this far below the best one's: one in a million.
+#: Score of a class not seen by a fit, relative to the best score: one in a million.
 NEVER = -math.log(1e6)
-#: Shares of votes are cut so far from 0 and 1.
+#: Shares of votes are clipped to this distance from 0 and 1.
 CLIP = 1e-3
 
 
@@ -46,14 +46,14 @@ class Ensemble(NamedTuple):
     coordinates, attributes
         Shape (columns,): the coordinate and the attribute of each column.
     classes
-        The classes that it tells apart, ascending; empty for a number.
+        The classes it distinguishes, ascending; empty for a regression.
     base, unit
         Shapes (outputs,) and (1,): the prediction is ``base + unit * sum``.
     roots, outputs
         Shape (trees,): the root of each tree, and the first output that it adds to.
     feature, threshold, missing_left, left, right
-        Shape (nodes,): the column of a split, what goes left (values up to the threshold, and what is
-        missing or not), and both children, which come after their parent; -1 in leaves.
+        Shape (nodes,): the column of a split, what goes left (values up to the threshold, and missing
+        values or not), and both children, which come after their parent; -1 in leaves.
     value
         Shape (nodes, width): what a leaf adds.
     are_shares
@@ -76,7 +76,7 @@ class Ensemble(NamedTuple):
     are_shares: NDArray[np.bool_]
 
     def predict(self, X: Floats) -> Floats:
-        """Outputs for rows with NaN for what is missing, shape (n, outputs)."""
+        """Outputs for rows with NaN for missing values, shape (n, outputs)."""
         total = np.zeros((len(X), len(self.base)))
         add_trees(total, np.ascontiguousarray(X), self.roots, self.outputs, self[7:13])
         return self.base + self.unit * total
@@ -95,9 +95,9 @@ class Ensemble(NamedTuple):
         return X
 
     def scores(self, X: Floats, classes: int) -> Floats:
-        """Scores as experts give them: of the second of two classes, or of each, shape (n, classes).
+        """Scores in the form experts return: of the second of two classes, or of each, shape (n, classes).
 
-        A number has one, in its own units.
+        A regression has one, in the units of the target.
         """
         raw = self.predict(X)
         if not len(self.classes):
@@ -124,7 +124,7 @@ class Ensemble(NamedTuple):
     @classmethod
     def restored(cls, arrays: Arrays) -> Ensemble:
         """From a ``state``; ValueError if its parts contradict each other."""
-        # Copies, since those from a file may lie anywhere in memory, which the engine does not read.
+        # Copies, since arrays from a file may be unaligned, which the engine does not read.
         ensemble = cls(**{name: np.array(arrays[name]) for name in cls._fields})
         nodes, columns, outputs = len(ensemble.feature), len(ensemble.coordinates), len(ensemble.base)
         fits = (
@@ -152,7 +152,7 @@ def _outputs(classes: NDArray[np.int64]) -> int:
 
 
 def _are_trees(ensemble: Ensemble, nodes: int, columns: int) -> bool:
-    """Whether children come after their parents and columns are there."""
+    """Whether children come after their parents and columns exist."""
     inner = np.flatnonzero(ensemble.left >= 0)
     children = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
     return bool(
@@ -172,7 +172,7 @@ def _is_ascending(indices: NDArray[np.int64]) -> bool:
 
 
 def _find(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where each of those wanted is, and whether it is there at all."""
+    """The index of each wanted value, and whether it is present at all."""
     at = np.searchsorted(ascending, wanted)
     inside = at < len(ascending)
     found = np.zeros(len(wanted), np.bool_)

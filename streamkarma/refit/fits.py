@@ -13,9 +13,9 @@ from streamkarma.refit.ensemble import Ensemble
 
 Floats = NDArray[np.float64]
 
-#: Fewest rows in a leaf of a random forest: with fewer it would be as large as the sample in every tree.
+#: Minimum number of rows in a leaf of a random forest: with fewer, each tree would be as large as the sample.
 MIN_LEAF = 5
-#: Trees of a random forest, and rounds of boosting: what the libraries have by default.
+#: Trees of a random forest, and rounds of boosting: the defaults of the libraries.
 TREES = 100
 
 
@@ -25,13 +25,13 @@ class Sample(NamedTuple):
     Attributes
     ----------
     X
-        Rows with NaN for what is missing.
+        Rows with NaN for missing values.
     y
         Numbers of the classes from 0 on without gaps, or targets of mean 0 and variance 1.
     weights
         The weight of each row.
     classes
-        How many classes there are; 0 for a regression.
+        Number of classes; 0 for a regression.
     """
 
     X: Floats
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """What the sum of the trees of a fit is made of, see ``Ensemble``."""
+    """The parts of the sum of trees of a fit, see ``Ensemble``."""
 
     base: Floats
     roots: list[int]
@@ -52,7 +52,7 @@ class Trees(NamedTuple):
 
 
 def fit(name: str, snapshot: Snapshot, regression: bool) -> Ensemble | None:
-    """Fit a batch learner to the events of a sample; None if there is but one class.
+    """Fit a batch learner to the events of a sample; None if there is only one class.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _of_lightgbm(node: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _boosting(sample: Sample) -> Trees:
-    """Histogram gradient boosting of scikit-learn, with its own defaults but all rounds."""
+    """Histogram gradient boosting of scikit-learn, with its own defaults but no early stopping."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     made = HistGradientBoostingClassifier if sample.classes else HistGradientBoostingRegressor
@@ -152,12 +152,12 @@ def _boosting(sample: Sample) -> Trees:
 
 
 def _forest(sample: Sample) -> Trees:
-    """A random forest of scikit-learn that splits on what is missing as on any value."""
+    """A random forest of scikit-learn that splits on missing values as on any others."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     made = RandomForestClassifier if sample.classes else RandomForestRegressor
     model = made(n_estimators=TREES, min_samples_leaf=MIN_LEAF, random_state=0)
-    # It uses single precision, in which large values that differ by little would be equal.
+    # It uses single precision, in which large values that differ only slightly would be equal.
     centre, unit = _centres_and_units(sample.X)
     model.fit((sample.X - centre) / unit, sample.y, sample_weight=sample.weights)
     roots, rows = [], _Rows()
@@ -202,7 +202,7 @@ class _Rows:
         missing_left: NDArray[Any],
         value: NDArray[Any],
     ) -> int:
-        """Add a tree whose first node is its root; returns where that is."""
+        """Add a tree with its root as the first node; returns the index of the root."""
         begin = self._count
         left, right = (np.where(each >= 0, each + begin, -1) for each in (left, right))
         self._parts.append((left, right, feature, threshold, missing_left, value))
@@ -210,7 +210,7 @@ class _Rows:
         return begin
 
     def add(self, root: Any, read: Callable[[Any], tuple[Any, ...]]) -> int:
-        """Add a tree of objects; ``read`` tells children, split and value of a node."""
+        """Add a tree of objects; ``read`` returns the children, split and value of a node."""
         nodes, links, splits, values = [root], [], [], []
         # Children come after their parents.
         for node in nodes:

@@ -1,7 +1,7 @@
 """Refits of merged models: those that have seen the most events are kept.
 
-Samples cannot be added up: which of their events all models began with is not known. So the merged model has
-the sample, the trees and the schedule of one of them, by its own names and classes.
+Samples cannot be combined: it is unknown which of their events are from the common base. So the merged model
+has the sample, the trees and the schedule of one of them, translated to its own names and classes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from streamkarma.refit.refits import Refits, part_of
 
 State = tuple[dict[str, Any], Arrays]
 
-#: In place of an index: what was there has no place any more.
+#: In place of a new index, for what was dropped.
 _DROPPED = 0xFFFFFFFF
 
 
 class _Carried(NamedTuple):
-    """Where coordinates or attributes of a sample are, ascending, and where they go."""
+    """Old indices of coordinates or attributes, ascending, and their new ones."""
 
     before: NDArray[np.int64]
     after: NDArray[np.int64]
@@ -41,16 +41,16 @@ def merge(refits: Sequence[Refits], changes: Sequence[Change]) -> None:
     Parameters
     ----------
     refits
-        Those of the base, and of the parts that went on from it.
+        Those of the base, and of the parts that continued from it.
     changes
-        How the encoder of each goes over into the merged one.
+        How the encoder of each translates to the merged one.
     """
     states = [_carried(each.state(), change) for each, change in zip(refits, changes, strict=True)]
     refits[0].restore(*max(states, key=_rank), ANY)
 
 
 def relabel(refits: Refits, places: Sequence[int]) -> None:
-    """Let class ``c`` become ``places[c]``."""
+    """Renumber each class ``c`` as ``places[c]``."""
     header, arrays = refits.state()
     table = np.array(places)
     for number in range(len(header["samples"])):
@@ -62,7 +62,7 @@ def relabel(refits: Refits, places: Sequence[int]) -> None:
 
 
 def _rank(state: State) -> tuple[int, bytes]:
-    """The most events first; ties are broken by the contents."""
+    """Rank by the number of events; ties are broken by the contents."""
     header, arrays = state
     digest = hashlib.sha256()
     for name in sorted(arrays):
@@ -71,7 +71,7 @@ def _rank(state: State) -> tuple[int, bytes]:
 
 
 def _carried(state: State, change: Change) -> State:
-    """A state by the names of the merged model."""
+    """A state translated to the names of the merged model."""
     header, arrays = state
     known = header["indices"]
     ways: dict[str, _Carried] = {}
@@ -93,7 +93,7 @@ def _way(
     stored: list[NDArray[Any]],
     following: int,
 ) -> _Carried:
-    """Where indices go: those of the encoder to its new ones, those that were given up to ones never used."""
+    """Map indices: those of the encoder to its new ones, evicted ones to ones never used."""
     moved = {lasting.get(old, old): new for old, new in enumerate(news.tolist()) if new != _DROPPED}
     before = np.unique(np.concatenate([each.astype(np.int64) for each in stored]))
     after = []
@@ -111,7 +111,7 @@ def _carry_sample(arrays: Arrays, prefix: str, ways: dict[str, _Carried]) -> Non
 
 
 def _carried_ensemble(ensemble: Ensemble, ways: dict[str, _Carried]) -> Ensemble:
-    """The trees, where columns are in ascending order again."""
+    """The translated trees, with columns in ascending order again."""
     way, owners = ways["coordinates"], ways["attributes"]
     at = way.at(ensemble.coordinates)
     order = np.argsort(way.after[at])
@@ -126,11 +126,11 @@ def _carried_ensemble(ensemble: Ensemble, ways: dict[str, _Carried]) -> Ensemble
 
 
 def _relabelled(ensemble: Ensemble, places: NDArray[np.int64]) -> Ensemble:
-    """The trees of classes that are numbered anew, these being in ascending order again."""
+    """The trees with renumbered classes, in ascending order again."""
     classes = places[ensemble.classes]
     order = np.argsort(classes)
     if len(classes) == 2 and order[0] == 1:
-        # What is said of the second of two is the opposite of what is said of the first, or the rest of 1.
+        # The output for the second of two is minus that for the first or, for shares, the rest of 1.
         whole = 1.0 if ensemble.are_shares[0] else 0.0
         ensemble = ensemble._replace(base=whole - ensemble.base, unit=-ensemble.unit)
     elif ensemble.value.shape[1] > 1:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from streamkarma.errors import UsageError
 from streamkarma.printable import shown
 
-#: By name the library it needs beside what this package always has, and the extra that installs it.
+#: Library needed beyond this package's own dependencies, by name, also that of the extra to install it.
 NAMES: dict[str, str | None] = {"lightgbm": "lightgbm", "boosting": None, "trees": None}
 
 

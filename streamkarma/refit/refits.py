@@ -17,21 +17,21 @@ from streamkarma.refit.ensemble import Ensemble
 
 Floats = NDArray[np.float64]
 
-#: The first fit begins after so many events with a label. Fewer hold hardly a tree with leaves of 20 rows,
-#: which is what LightGBM and scikit-learn have by default.
+#: The first fit begins after this many events with a label. Fewer hardly suffice for a tree with leaves of
+#: 20 rows, the default of LightGBM and scikit-learn.
 FIRST = 128
-#: A fit on the first n events is used from event n + n / DELAY on, and waited for there: the same stream then
-#: gives the same predictions, however fast the machine is. On two generated streams and two tables an eighth
-#: cost up to 15 % more errors than a sixteenth (31 against 27 on one of the tables).
+#: A fit on the first n events is used from event n + n / DELAY on, and waited for there, so that the same
+#: stream gives the same predictions, however fast the machine is. On two generated streams and two tables an
+#: eighth cost up to 15 % more errors than a sixteenth (31 against 27 on one of the tables).
 DELAY = 16
 
 
-#: Values are cut at this, so that their squares stay finite.
+#: Values are clipped to this, so that their squares stay finite.
 LARGEST = 1e100
 
 
 def following(events: int) -> int:
-    """When the fit after that on so many events begins: at powers of two, and half-way between them.
+    """Number of events at which the next fit begins: powers of two, and half-way between them.
 
     At powers of two alone there were up to 13 % more errors.
 
@@ -50,7 +50,7 @@ class Refits:
     Parameters
     ----------
     names
-        What is fitted, see ``names.NAMES``.
+        The learners to fit, see ``names.NAMES``.
     memory
         Maximum number of events kept for fitting; beyond that, a uniform sample of all.
     regression
@@ -59,7 +59,7 @@ class Refits:
     Attributes
     ----------
     fitted
-        For each name the number of events in its last fit; 0 without one.
+        Number of events in the last fit, by name; 0 without one.
     problems
         Why the last fit failed, by name.
     """
@@ -72,37 +72,37 @@ class Refits:
         self._indices = LastingIndices()
         self._next = FIRST
         self._ensembles: dict[str, Ensemble] = {}
-        #: The sample that a fit is on, until it is used; with as many events as it was begun at.
+        #: The sample of the current fit, until that is used; its events are those when the fit began.
         self._sample: Reservoir | None = None
         self._fit: BackgroundFit | None = None
         self._block: Block
 
     def begin(self, block: Block) -> None:
-        """Take the events for ``run``; every block, also of events that are only predicted.
+        """Set the events for ``run``; call for every block, even if its events are only predicted.
 
-        Values are as they came: standardised by a running scale, equal ones would differ from event to event.
+        Values are raw: standardised by a running scale, equal ones would differ from event to event.
         """
         cut = block._replace(values=np.clip(block.values, -LARGEST, LARGEST))
         self._block = self._indices.block(cut)
 
     def run(self, part: slice, targets: Floats, weights: Floats, classes: int) -> Floats:
-        """Predict, then keep to learn, a part of the events taken last.
+        """Predict part of the current block, then keep its events for fitting.
 
         Parameters
         ----------
         part
-            Which of them.
+            Which events of the block.
         targets
             Shape (T,), for these events: numbers of classes or targets, NaN for an event that is not learned.
         weights
             Shape (T,).
         classes
-            How many scores there are: 1 for up to two classes and for a number.
+            Number of scores: 1 for up to two classes and for a regression.
 
         Returns
         -------
-        Scores of shape (names, T, classes), from before each event was learned; of a number in its own units.
-        NaN before the first fit.
+        Scores of shape (names, T, classes), from before each event was learned; for a regression in the units
+        of the target. NaN before the first fit.
         """
         scores = np.full((len(self.names), part.stop - part.start, classes), np.nan)
         learned = np.flatnonzero(~np.isnan(targets) & (weights > 0.0))
@@ -110,7 +110,7 @@ class Refits:
         while at < len(targets):
             room = self._boundary() - self._reservoir.events
             rows = learned[taken : taken + room]
-            # A fit begins or is used right after the event that makes its number full.
+            # A fit begins or is used right after the event that completes its number.
             end = int(rows[-1]) + 1 if len(rows) == room else len(targets)
             self._predict(part.start + at, scores[:, at:end])
             facts = np.column_stack([targets[rows], weights[rows], np.zeros((len(rows), 2))])
@@ -120,14 +120,14 @@ class Refits:
         return scores
 
     def _predict(self, begin: int, scores: Floats) -> None:
-        """Fill in the scores of the events from one on."""
+        """Fill in the scores of the events from ``begin`` on."""
         for number, name in enumerate(self.names):
             if (ensemble := self._ensembles.get(name)) is not None:
                 X = ensemble.rows(self._block, begin, begin + scores.shape[1])
                 scores[number] = ensemble.scores(X, scores.shape[2])
 
     def _boundary(self) -> int:
-        """How many events there are when something happens next."""
+        """The number of events at which a fit begins or is used next."""
         return self._next if self._sample is None else self._due(self._sample)
 
     def _due(self, sample: Reservoir) -> int:
@@ -162,7 +162,7 @@ class Refits:
         return sum(each.bytes for each in samples) + sum(each.bytes for each in self._ensembles.values())
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything, as JSON and arrays; a running fit is started anew by ``restore``."""
+        """Everything, as JSON and arrays; a running fit is restarted by ``restore``."""
         header: dict[str, Any] = {
             "indices": self._indices.state(),
             "next": self._next,
@@ -180,7 +180,7 @@ class Refits:
         return header, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
-        """Restore a ``state``; ``classes`` says how many are known, 0 in a regression.
+        """Restore a ``state``; ``classes`` is the number known, 0 in a regression.
 
         Raises
         ------
@@ -237,6 +237,6 @@ class Refits:
 
 
 def part_of(arrays: Arrays, name: str) -> Arrays:
-    """The arrays of one part, by their own names."""
+    """The arrays of one part, without its prefix in their names."""
     begin = name + "."
     return {each.removeprefix(begin): array for each, array in arrays.items() if each.startswith(begin)}

@@ -17,7 +17,7 @@ from streamkarma.worker_process import Arrays, message_of, read_message, request
 
 
 def answer(content: bytes) -> bytes:
-    """Fit everything a request asks for; the answer has the reasons of failures."""
+    """Fit everything a request asks for; the answer includes the reasons for failures."""
     header, arrays = read_message(content)
     snapshot = Snapshot(events=header["events"], **arrays)
     problems: dict[str, str | None] = {}
@@ -35,7 +35,7 @@ def _fitted(name: str, snapshot: Snapshot, regression: bool) -> tuple[Ensemble |
     except Exception as error:
         # A fit that fails must not stop the stream, which continues with the previous one.
         return None, f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
-    return fitted, None if fitted is not None else "the sample has but one class"
+    return fitted, None if fitted is not None else "the sample has only one class"
 
 
 def main() -> None:

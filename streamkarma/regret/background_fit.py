@@ -95,7 +95,7 @@ class BackgroundFit:
             except Empty:
                 if time.monotonic() < self._deadline:
                     return found
-                late = f"ran out of its {self._seconds:g} seconds" if self._ready else "could not be started"
+                late = f"exceeded its {self._seconds:g} seconds" if self._ready else "could not be started"
                 found.append(self._give_up(late))
                 continue
             if line is None:

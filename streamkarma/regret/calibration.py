@@ -25,7 +25,7 @@ class Calibration:
     codes
         Array of shape (n,): the class of each row.
     weights
-        Of the rows, above 0, shape (n,); None for 1 each.
+        Weights of the rows, above 0, shape (n,); None for 1 each.
 
     Examples
     --------

@@ -133,7 +133,9 @@ def evaluate_baseline(
     X = table.full if entry.oracle and table.full is not None else table.X
     if entry.name == "projection-full":
         if table.whole is None:
-            raise ValueError("needs complete vectors of the very attributes that events have, all numbers")
+            raise ValueError(
+                "needs complete vectors with the same attributes as the events, all of them numbers"
+            )
         X, Q = with_constant(table.X), subspace(table.X, table.whole)
         fit.settings |= {"subspace": Q, "regularity": REGULARITY, "scale": False}
     # Equal weights are left out of the fit.

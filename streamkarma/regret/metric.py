@@ -23,7 +23,7 @@ class _Regret(Metric):
         if tracker.task != self.task:
             raise UsageError(
                 f"{type(self).__name__} is for {self.task}, the tracker for {tracker.task}; "
-                "tracker.metric() has the right one"
+                "use tracker.metric()"
             )
         if baseline is not None and baseline not in tracker.baselines:
             raise UsageError(f"baseline is one of {', '.join(tracker.baselines)}, not {baseline!r}")

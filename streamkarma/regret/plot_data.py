@@ -117,7 +117,7 @@ def longest(bars: Sequence[Bar]) -> float:
 
 
 def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve]:
-    """The regret against each linear baseline, and its bound; others memorise, so that it says little."""
+    """The regret against each linear baseline, and its bound; others memorise, so theirs means little."""
     linear = {name: rows for name, rows in rows_of(report).items() if is_linear(name)}
     good = {name: rows for name, some in linear.items() if (rows := sound(some))}
     curves = []

@@ -286,7 +286,7 @@ class _WrappedRegressor(base.Regressor):
 
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
-        # Some models answer None before they have learned, and river's metrics leave that out as well.
+        # Some models return None before they have learned; river's metrics skip that as well.
         if not is_missing(y) and (prediction := self.model.predict_one(x)) is not None:
             self.tracker.update(x, y, prediction, more.get("w", 1.0))
         self.model.learn_one(x, y, **more)

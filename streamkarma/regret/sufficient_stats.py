@@ -195,5 +195,5 @@ class SufficientStats:
             and bool(((stats.owners >= -1) & (stats.owners <= np.arange(len(stats.owners)))).all())
         )
         if not sound or stats.matrix.shape != ((2, 2) if stats.closed else (size, size)):
-            raise ValueError("the statistics kept for the regret contradict each other")
+            raise ValueError("the statistics stored for the regret are inconsistent")
         return stats

@@ -22,7 +22,7 @@ Got = TypeVar("Got")
 
 
 class RunContext:
-    """The state of a run between its attempts: the `Context` of its readers.
+    """The state of a run across its attempts: the `Context` of its readers.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class RunContext:
     session
         The initial session: the model and its loop.
     stop
-        Knows whether a signal has arrived.
+        Reports whether a signal has arrived.
     observer
         The observer.
     say
@@ -48,13 +48,13 @@ class RunContext:
     reader
         The reader of this attempt.
     destinations
-        The files that are written, once they are open.
+        The output files, once they are open.
     next_checkpoint
         Number of events at which the model should be written.
     totals
         The counts up to the last commit.
     failures
-        Failed attempts since then.
+        Number of failed attempts since the last commit.
     """
 
     reader: Reader
@@ -72,7 +72,7 @@ class RunContext:
         self.session = session
         self.path = plan.model
         self.destinations: Destinations | None = None
-        #: Where nothing is saved, no block is divided for a checkpoint.
+        #: If nothing is saved, no block is split for a checkpoint.
         self._checkpoint_every = plan.checkpoint_every if saves else sys.maxsize
         self.next_checkpoint = self._checkpoint_every
         self.totals: Totals | None = None
@@ -122,11 +122,11 @@ class RunContext:
         self.postpone_checkpoint()
 
     def postpone_checkpoint(self) -> None:
-        """Schedule the next checkpoint, counting from here."""
+        """Schedule the next checkpoint, counting from now."""
         self.next_checkpoint = self.events + self._checkpoint_every
 
     def number_from(self, number: int) -> None:
-        """Give the next event this number."""
+        """Set the number of the next event."""
         self.session.loop.number_from(number)
 
     def sync_rows(self) -> None:

@@ -89,7 +89,7 @@ class Coverage:
         return {"coverage": np.array([self._events, self._held, self._size, of_sets], float)}
 
     def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add the counts of others."""
+        """Add the counts of another instance."""
         events, held, size, of_sets = arrays["coverage"].tolist()
         if events:
             self._name = "mean_set_size" if of_sets else "mean_width"

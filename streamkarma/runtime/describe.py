@@ -14,14 +14,14 @@ from streamkarma.runtime.session import pending_of, resumed
 
 
 def _texts(model: Model) -> dict[Any, str]:
-    """The names of attributes as strings, in quotes if another name that is not a string looks the same."""
+    """Attribute names as strings, in quotes if a name that is not a string looks the same."""
     names = model.vocabulary.attributes
     numbers = {str(name) for name in names if not isinstance(name, str)}
     return {name: repr(name) if isinstance(name, str) and name in numbers else str(name) for name in names}
 
 
 def _values(model: Model) -> dict[str, dict[str, Any]]:
-    """The kind, the share of learned events, and a summary of the values of each attribute."""
+    """The kind and a summary of the values of each attribute, and the fraction of learned events with it."""
     vocabulary = model.vocabulary
     # The constant is in every event, with or without a label.
     events = max(int(vocabulary.tallies()[0, 0]), 1)

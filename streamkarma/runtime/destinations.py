@@ -46,7 +46,7 @@ class Destinations:
     Attributes
     ----------
     unread
-        Whether a reader has closed its pipe, to which nothing more is then written.
+        Whether a reader has closed its pipe; nothing more is then written.
     """
 
     def __init__(self, plan: Plan, stack: ExitStack) -> None:
@@ -65,7 +65,7 @@ class Destinations:
             sink.restart()
 
     def extend(self) -> None:
-        """Continue after the complete lines that exist."""
+        """Append to the existing complete lines."""
         for sink in self._sinks.values():
             if sink.is_file:
                 sink.resume(_NOTHING, False)
@@ -80,8 +80,8 @@ class Destinations:
         kept
             The result of ``marks`` when it was written.
         again
-            Whether records read after the model was written will be read again; their rows are then cut off.
-            Otherwise the rows stay.
+            Whether records read after the model was written will be read again; their rows are then cut off,
+            and otherwise kept.
         say
             Called with a line for the user.
 
@@ -109,7 +109,11 @@ class Destinations:
             there, changed = sink.resume(None, False), True
             if mark is not None:
                 lost = f"the rows that {model} covers are missing"
-                say(f"{path} starts anew: {lost}" if not there else f"{path} is appended to, but {lost}")
+                say(
+                    f"{path} is written from the beginning: {lost}"
+                    if not there
+                    else f"{path} is appended to, but {lost}"
+                )
         return changed
 
     def output(self, failed: Callable[[], bool] = lambda: False) -> Output:
@@ -148,7 +152,7 @@ class Destinations:
         Raises
         ------
         OutputError
-            If it is not, so that no model that covers it may be written.
+            If the sync fails; no model that covers these rows may then be written.
         """
         marks = {name: sink.mark() for name, sink in self._sinks.items() if sink.is_file}
         return {name: self._before_failure.get(name, mark)._asdict() for name, mark in marks.items()}
@@ -171,12 +175,12 @@ def marks_from(kept: Any, model: str) -> dict[str, Mark]:
     except (AttributeError, KeyError, TypeError):
         sound = False
     if not sound:
-        raise ModelFileError(f"{model} does not say how far its predictions are written")
+        raise ModelFileError(f"{model} does not record how far its predictions have been written")
     return marks
 
 
 def check_files(read: Mapping[str, str | None], written: Mapping[str, str | None]) -> None:
-    """Refuse one file for two purposes, and paths to which results cannot be written.
+    """Reject a file given for two purposes, and paths to which results cannot be written.
 
     Parameters
     ----------
@@ -197,7 +201,7 @@ def check_files(read: Mapping[str, str | None], written: Mapping[str, str | None
 
 
 def check_distinct(files: Mapping[str, str | None]) -> None:
-    """Refuse one file for two purposes, also through links.
+    """Reject a file given for two purposes, also through links.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Drift(NamedTuple):
     attribute
         The attribute that is observed more or less often; None if the errors have risen.
     before, after
-        The mean error, or the share of events that observe the attribute, before and since.
+        The mean error, or the fraction of events that observe the attribute, before and after.
     """
 
     event: int
@@ -100,7 +100,7 @@ class ErrorDrift:
 
 
 class ObservedDrift:
-    """Monitors the share of events that observe each attribute."""
+    """Monitors the fraction of events that observe each attribute."""
 
     def __init__(self) -> None:
         self._watch = _engine.ObservedDrift(ATTRIBUTE_DELTA, ATTRIBUTE_BATCH, APART, MOST_ATTRIBUTES)
@@ -111,7 +111,7 @@ class ObservedDrift:
         return [Drift(event, None, attribute, *shares) for event, attribute, *shares in found]
 
     def shares(self, most: int) -> dict[int, float]:
-        """For each of the first attributes, the share of events since its last change that observe it."""
+        """For each attribute up to ``most``, the fraction of events since its last change that observe it."""
         return {attribute: share for attribute, share in self._watch.shares() if attribute <= most}
 
 

@@ -92,7 +92,7 @@ class RunningMetrics:
         }
 
     def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add the counts of others with the same task."""
+        """Add the counts of another instance with the same task."""
         total, events = arrays["losses"].tolist()
         self.loss_total += total
         self.loss_events += int(events)
@@ -152,7 +152,7 @@ class Evaluator:
         before, model = self._task_model.model, task_model.model
         self._task_model = task_model
         if isinstance(model, BaseClassifier) and isinstance(before, BaseClassifier):
-            # A class that the new model lacks keeps its own index.
+            # A class that the new model lacks gets an index of its own.
             every = [*model.classes, *(each for each in before.classes if each not in model.classes)]
             self.metrics.classification.relabel([every.index(each) for each in before.classes])
 
@@ -164,7 +164,7 @@ class Evaluator:
     def switch_to_regression(self, number: float) -> float:
         """Recount the events so far, whose labels were all the same number, as regression.
 
-        A regression predicts 0 until it has learned, when a classifier knows no class, and then this number.
+        A regressor predicts 0 until it has learned, while a classifier has no class, and then this number.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class Evaluator:
 
     @property
     def mean_loss(self) -> float | None:
-        """Mean loss of the labelled events so far; None before the first, and if it is not finite."""
+        """Mean loss of the labelled events so far; None before the first, or if it is not finite."""
         m = self.metrics
         return m.loss_total / m.loss_events if m.loss_events and math.isfinite(m.loss_total) else None
 

@@ -61,7 +61,7 @@ class EventBatch(NamedTuple):
     def late(self, first: int, shares: bool) -> LateLabels | None:
         """The events that wait for their label or have received it, given the number of the first event.
 
-        ``shares`` says whether events that share a label get a fraction each.
+        ``shares`` indicates whether events that share a label also share its weight.
         """
         if not (self.waiting or self.settled):
             return None
@@ -129,7 +129,7 @@ class EventBuffer:
         self.at.append(at)
 
     def wait(self, key: bytes, event: WaitingEvent) -> None:
-        """Have the event added last wait for its label, under an id."""
+        """Make the last added event wait for its label, under an id."""
         self.waiting[key] = event
         self.earliest = min(self.earliest, event.time)
         self.entities.add(event.entity)

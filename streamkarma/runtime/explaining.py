@@ -26,9 +26,9 @@ class Explaining(NamedTuple):
     Attributes
     ----------
     most
-        Number of contributions, the strongest first; None for all.
+        Maximum number of contributions, the strongest first; None for all.
     missing
-        Number of missing attributes, by how much they would change the score.
+        Maximum number of missing attributes, ranked by how much they would change the score.
     """
 
     most: int | None = None
@@ -83,7 +83,7 @@ def explained_columns(
 
 
 def _shown(evaluation: Evaluation, t: int, task: str, width: int) -> tuple[int, float]:
-    """The index of the score that a row explains, and its sign there."""
+    """The index of the score that a row explains, and its factor in the row."""
     classes = evaluation.classes
     if classes is None:
         return 0, 1.0

@@ -223,7 +223,7 @@ def _check_described(options: Mapping[str, Any], fields: Fields, model: Model) -
             # An entity's values are read even if it is ignored as an attribute, or is also the id.
             if name in roles and name not in (model.entity, model.time):
                 described, role = f"--{LEARNING[option].option} {name}=…", f"--{roles[name]} {name}"
-                raise UsageError(f"{described} has no meaning: {role} is no attribute")
+                raise UsageError(f"{described} has no effect: {role} is not an attribute")
 
 
 def _listed(names: set[Any]) -> str:

@@ -11,7 +11,7 @@ from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
 from streamkarma.runtime.task import TaskModel
 
-#: Seconds between checks of the file, and the maximum share of the time spent on loading.
+#: Seconds between checks of the file, and the maximum fraction of time spent on loading.
 _PAUSE, _SHARE = 0.5, 0.1
 
 
@@ -19,7 +19,7 @@ class FollowingSession(Session):
     """The state of a run that scores with a model file, and reloads the model when the file is replaced.
 
     A new file is used once it has been read completely and its digest verified; until then the previous model
-    is used. A new model brings its own memory of entities.
+    is used. A new model comes with its own memory of entities.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ class FollowingSession(Session):
         """Raise UsageError if another model cannot replace this one."""
         old, new = self._task, fresh.task_model
         if old is not None and not new.settled:
-            raise UsageError(f"{self._file} was started anew, and its task is not known yet")
+            raise UsageError(f"{self._file} was started from scratch, and its task is not known yet")
         if old is not None and old != new.task:
             raise UsageError(f"{self._file} is now for the task {new.name}, not {self.task_model.name}")
         if fresh.fields != self.fields:
-            raise UsageError(f"{self._file} now has other names of the target, the id or other fields")
+            raise UsageError(f"{self._file} now has different names for the target, the id or other fields")
 
     def _continue_with(self, fresh: Session) -> None:
         before, after = self.task_model.model, fresh.task_model.model

@@ -106,7 +106,7 @@ class Gatherer:
         return whole(self._task_model.model, record)
 
     def _addressee(self) -> str:
-        """What a label needs for finding its event, in words."""
+        """What a label needs to be matched to its event, in words."""
         named = {
             "the id of its event": self._fields.id,
             "the entity that it is for": self._task_model.model.entity,
@@ -193,7 +193,7 @@ class Gatherer:
         self.buffer.groups.append(range(begin, len(self.buffer.labels)))
 
     def _remember(self, entity: str | None, label: Label | None, weight: float) -> None:
-        """Have an entity remember a late label, once, if events of this total weight are learned with it."""
+        """Store a late label for its entity, once, if the events learned with it have a positive weight."""
         if entity is not None and self._learns and weight > 0.0:
             self._task_model.model.vocabulary.add_late_label(entity, label)
 
@@ -206,7 +206,7 @@ class Gatherer:
         at: int,
         settled: PendingEvent | None = None,
     ) -> None:
-        """Add an event. One that has waited, and was learned on arrival, stays as it was encoded then."""
+        """Add an event. If it has waited and was learned on arrival, its encoding from then is reused."""
         events = self.buffer.events
         if settled is not None and settled.encoded is not None:
             events.append(settled.encoded)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple, TextIO
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_HUGE = 1e300  # values are drawn as if not beyond it, so that their differences stay finite
+_HUGE = 1e300  # values are clipped to it before drawing, so that their differences stay finite
 _PAUSE = 0.2  # seconds between two redraws
 _WINDOW = 5.0  # seconds over which the rate is measured
 _POINTS = 240  # maximum length of a history; even, since points are merged in pairs
@@ -79,13 +79,13 @@ class Live:
         self._open = True
         self._height = 0  # lines of the table on the screen
         self._drawn = 0.0
-        self._held: tuple[RunStatus, float] | None = None  # what arrived too early to be drawn
+        self._held: tuple[RunStatus, float] | None = None  # the latest, if too early to be drawn
         self._marks: deque[tuple[float, int]] = deque()
         self._loss, self._errors, self._recent = _History(), _History(), _History()
 
     @classmethod
     def of(cls, stream: TextIO | None, columns: Callable[[], int] | None = None) -> Live | None:
-        """Create one for a stream; None unless it is a terminal that can move its cursor."""
+        """Create a table for a stream; None unless it is a terminal that can move its cursor."""
         with suppress(OSError, ValueError):
             if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb":
                 return cls(stream, columns or (lambda: _columns_of(stream)))
@@ -223,7 +223,7 @@ def _regret(regret: dict[str, float]) -> str:
 
 
 def _columns_of(stream: TextIO) -> int:
-    # shutil's function would ask about standard output, which may be a file.
+    # shutil's function would query standard output, which may be a file.
     with suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).columns or 80
     return 80

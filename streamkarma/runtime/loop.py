@@ -47,7 +47,7 @@ class Loop:
     learn
         Whether to learn from labels, or only to compare with them.
     unlabelled
-        With ``learn``: whether to learn from events without a label what needs none.
+        With ``learn``: whether to learn what needs no label from events without one.
     output
         Receives rows and dead letters.
     fail
@@ -93,7 +93,7 @@ class Loop:
         self.monitor = Monitor(recent, drift)
         self.pending = pending
         self.counters = Counters()
-        #: The error of the first record set aside, and its position.
+        #: The error of the first rejected record, and its position.
         self.first_rejected: str | None = None
         #: Why ``feed`` stopped before the last record, if it did.
         self.failure: str | None = None
@@ -106,19 +106,19 @@ class Loop:
         self._output = output
         self._fail = fail
         self._next = first
-        # Explanations ask the encoder for names, which it cannot give while it reads ahead.
+        # Explanations need names from the encoder, which it cannot provide while it reads ahead.
         self._read_ahead = read_ahead and explaining is None
         self._explaining = explaining
         #: The latest events, with the remembered values of their entities.
         self.latest = deque[dict[str, Any]](maxlen=window)
-        # What an entity's memory adds to a record is only known until its next event.
+        # What an entity's memory adds to a record is only available until the next event is read.
         remembers = window > 0 or (explaining is not None and explaining.missing > 0)
         self._one_by_one = remembers or (explaining is not None and learn)
         self._records: Records
         self._use(task_model)
 
     def _use(self, task_model: TaskModel) -> None:
-        """Read for this model."""
+        """Set up reading for this model."""
         self.task_model = task_model
         self._gatherer = Gatherer(
             task_model, self._fields, self.learns, self._observes, self._shares, self.pending, self._flush
@@ -138,7 +138,7 @@ class Loop:
         self._use(task_model)
 
     def number_from(self, number: int) -> None:
-        """Give the next event this number."""
+        """Set the number of the next event."""
         self._next = number
         self._gatherer.begin(number)
 
@@ -148,13 +148,13 @@ class Loop:
         return self._next - 1
 
     def totals(self) -> Totals:
-        """All counts so far, to return to with ``resume_totals``."""
+        """All counts so far, to be restored by ``resume_totals``."""
         return copy.deepcopy(
             Totals(self.counters, self.evaluator.metrics, self.monitor, self._waits(), self.first_rejected)
         )
 
     def resume_totals(self, totals: Totals) -> None:
-        """Continue counting from there."""
+        """Continue counting from these totals."""
         self.counters, self.evaluator.metrics, self.monitor, waits, self.first_rejected = copy.deepcopy(
             totals
         )
@@ -175,7 +175,7 @@ class Loop:
         """Process up to ``most`` events, starting at an index; returns the index after the last record.
 
         If a bad record stops the run, ``failure`` is set, and the records before it are learned. ``goes_on``
-        is called at least every few thousand events, and says whether to process more.
+        is called at least every few thousand events, and returns whether to process more.
         """
         self._records = self._gatherer.records = records
         if self.first_records is None:
@@ -287,7 +287,7 @@ class Loop:
             zero_weight=c.zero_weight + int((there & (batch.weights == 0.0)).sum()),
         )
         self._gatherer.begin(self._next)
-        # Last, because the reader of the output may have gone; everything learned is counted by now.
+        # Last, because the reader of the output may be gone; everything learned is counted by now.
         if self._output.predictions is not None and rows is not None:
             self._output.predictions(rows, batch.at)
 
@@ -302,7 +302,7 @@ class Loop:
             # gradually.
             self.evaluator.metrics = RunningMetrics()
             self.monitor.recent.clear()
-            self.task_model.announce(f"loss and metrics are of the events from {self._next:,} on")
+            self.task_model.announce(f"loss and metrics cover only events from {self._next:,} on")
 
     def _explain(self, batch: EventBatch, explaining: Explaining) -> list[Explained]:
         """Explain events before they are learned."""
@@ -310,7 +310,7 @@ class Loop:
         return explain_batch(self.task_model, batch, records, explaining)
 
     def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The weight to learn each event with; ``there`` says which have a label."""
+        """The weight to learn each event with; ``there`` marks those with a label."""
         if not self.learns:
             return np.zeros_like(batch.weights)
         if not self._observes:

@@ -81,7 +81,7 @@ def _check_different(paths: Sequence[str]) -> None:
     """Raise UsageError if two paths are the same file, also through links."""
     for one, other in combinations(paths, 2):
         if os.path.samefile(one, other):
-            raise UsageError(f"{one} and {other} are the same file, which would count twice")
+            raise UsageError(f"{one} and {other} are the same file, which would be counted twice")
 
 
 def merged_runs(names: Sequence[str], runs: Sequence[dict[str, Any]], base: dict[str, Any]) -> dict[str, Any]:

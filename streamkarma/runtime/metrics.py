@@ -69,11 +69,11 @@ class ClassificationMetrics:
         return int(self._events.sum()) + self._strangers, int(self._right.sum())
 
     def update_strangers(self, events: int) -> None:
-        """Count events whose label is not a class of the model: errors that are part of no recall."""
+        """Count events whose label is not a class of the model: errors that enter no recall."""
         self._strangers += events
 
     def update_log_loss(self, chances: Floats) -> None:
-        """Count the probabilities given to the true classes."""
+        """Add the predicted probabilities of the true classes."""
         self._log_loss -= float(np.log(np.maximum(chances, 1e-15)).sum())
         self._log_events += len(chances)
 
@@ -99,7 +99,7 @@ class ClassificationMetrics:
         }
 
     def add(self, arrays: Arrays) -> None:
-        """Add the counts of others with the same classes."""
+        """Add the counts of another instance with the same classes."""
         self._events = _add(self._events, arrays["events"])
         self._right = _add(self._right, arrays["right"])
         self._predicted = _add(self._predicted, arrays["predicted"])
@@ -180,7 +180,7 @@ class RegressionMetrics:
         }
 
     def add(self, arrays: Arrays) -> None:
-        """Add the counts of others."""
+        """Add the counts of another instance."""
         count, *sums = arrays["errors"].tolist()
         if count:
             self._add(int(count), *sums)
@@ -188,7 +188,7 @@ class RegressionMetrics:
     def _add(self, count: int, absolute: float, squared: float, mean: float, spread: float) -> None:
         self._absolute += absolute
         self._squared += squared
-        # The total variation is that of each set plus that between their means.
+        # The total variation is that within each set plus that between their means.
         away, total = mean - self._mean, self._count + count
         self._spread += spread + away**2 * self._count * count / total
         self._mean += away * count / total

@@ -22,13 +22,13 @@ def unmatched(loop: Loop) -> str | None:
     """The message for class weights whose class does not occur."""
     model = loop.task_model.model
     names = model.unmatched_weights if isinstance(model, BaseClassifier) and model.classes else []
-    return f"--class-weight: no label was {', '.join(names)}" if names else None
+    return f"--class-weight: these labels did not occur: {', '.join(names)}" if names else None
 
 
 def useless(loop: Loop, target: str, whole: bool) -> str | None:
     """Why a run was useless, if it was; probably a wrong option or an empty pipe.
 
-    ``whole`` says whether the input was read from beginning to end, so that no records mean an empty input.
+    ``whole`` is whether the input was read from beginning to end, so that no records mean an empty input.
     """
     c = loop.counters
     if whole and not (c.events or c.rejected):
@@ -52,7 +52,7 @@ def _in_lines(rejected: str) -> str:
     """A hint for JSON that is not one object per line, if the first record looks like that."""
     if "an array, where an object" not in rejected and "EOF while parsing" not in rejected:
         return ""
-    return "; each line must be one JSON object: jq -c . writes objects so, and jq -c '.[]' those of an array"
+    return "; each line must be one JSON object: jq -c . converts objects, jq -c '.[]' arrays of objects"
 
 
 def _first_names(loop: Loop) -> set[str]:

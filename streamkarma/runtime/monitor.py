@@ -69,7 +69,7 @@ class Monitor:
             task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
 
     def observed_shares(self, most: int) -> dict[int, float]:
-        """For each of the first attributes, the share of events since its last change that observe it."""
+        """For each attribute up to ``most``, the fraction of events since its last change that observe it."""
         return {} if self._observed is None else self._observed.shares(most)
 
     def result(self, task_model: TaskModel) -> dict[str, Any]:

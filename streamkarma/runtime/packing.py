@@ -1,4 +1,4 @@
-"""Compression of models relative to a base model, with which they share above all names."""
+"""Compression of models relative to a base model, with which they mainly share names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Packing:
         """Compress a model."""
         parameters = zstandard.ZstdCompressionParameters.from_level(
             _LEVEL,
-            # The window must reach from the end of the content to the whole base, and the table index it
+            # The window must span the content and the whole base, and the hash table must index the base
             # finely.
             window_log=_bits(len(content) + len(self._base), *_WINDOW),
             hash_log=_bits(len(self._base) // 4, *_PLACES),

@@ -72,8 +72,8 @@ class PendingEvent(NamedTuple):
 class Pending:
     """A bounded store of events and labels, by the JSON of their ids.
 
-    When a bound is exceeded, the oldest leave: an event is then *expired*, a label *unmatched*. If an id
-    occurs again, the earlier event expires and the newer one waits. An expired event is not learned.
+    When a bound is exceeded, the oldest are dropped: an event is then *expired*, a label *unmatched*. If an
+    id occurs again, the earlier event expires and the newer one waits. An expired event is not learned.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Pending:
                 event.encoded.forget(coordinates)
 
     def mark_unobserved(self) -> None:
-        """Note that a new learner has not seen any of the events."""
+        """Mark all events as unobserved: a new learner has not seen them."""
         for key, (time, event) in self._events.items():
             self._events[key] = time, event._replace(observed=False)
 
@@ -191,7 +191,7 @@ class Pending:
         return self.clock
 
     def has_expired(self, since: float, now: float) -> bool:
-        """Whether what has been waiting since some time has waited too long."""
+        """Whether an event or label that arrived at ``since`` has waited too long."""
         return self.seconds is not None and since < now - self.seconds
 
     def expire(self, now: float) -> None:

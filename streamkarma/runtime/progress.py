@@ -63,7 +63,7 @@ class Progress:
             self.say(report.progress(report.run_status(loop, now - self._begin)))
 
     def say(self, line: str, **more: Any) -> None:
-        """Print another line without damaging the table; ``more`` is for programs that read it."""
+        """Print another line without damaging the table; ``more`` holds fields for a JSON log."""
         if self._live is not None:
             self._live.clear()
         if not self._plan.quiet:

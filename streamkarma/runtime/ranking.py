@@ -98,7 +98,7 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
     The row of each attribute has these means over the window:
 
     - ``contribution``: the absolute contribution to the score, 0 where it is missing;
-    - ``when_observed``: the same over the events that observe it, whose share is ``observed``;
+    - ``when_observed``: the same over the events that observe it, a fraction ``observed`` of all;
     - ``absence``: over the events that lack it, the distance of the score from its expected value if the
       attribute were known;
     - ``absence_share``: the share of its absence in the total effect of the attribute on the scores;
@@ -138,7 +138,7 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
 #: The source of the events, in words.
 _SOURCES = {
     "kept": "the latest {events:,} labelled events, which the model keeps",
-    "drawn": "{events:,} events drawn from what the model knows about its attributes, since it keeps none",
+    "drawn": "{events:,} events drawn from the model's statistics of attributes, since it keeps no events",
     "input": "the latest {events:,} events of the input",
 }
 #: Maximum number of attributes shown, and of characters of a name.

@@ -40,10 +40,10 @@ class Read(NamedTuple):
 #: Events read, or gathered, at once.
 PART = 8192
 #: Events read ahead while as many are learned: enough to make the hand-over cheap, and few enough for both to
-#: start early, so several parts of a block where it has that many.
+#: start early, so a block is read in several parts if it is large enough.
 _LEAST_AHEAD, _MOST_AHEAD, _PARTS = 1024, 4096, 4
 
-#: Refused labels that are remembered, and their maximum length: the same ones tend to come again.
+#: Maximum number and length of remembered refused labels: the same ones tend to recur.
 MOST_REFUSED, LONGEST_REFUSED = 1000, 100
 
 
@@ -115,7 +115,7 @@ class Reading:
                 try:
                     yield read
                 finally:
-                    # If the caller stops early, the encoder must not be still at work.
+                    # If the caller stops early, the encoder must not still be running.
                     read = later.result()
 
     def read(self, records: Records, at: int, most: int) -> Read:
@@ -159,7 +159,7 @@ class Reading:
         return EventBatch(lines.events, labels, lines.weights, targets, ids, indices)
 
     def _know_labels(self) -> list[Label]:
-        """Tell the reader the labels that the model knows; returns its classes."""
+        """Pass the labels of the model to the reader; returns its classes."""
         model = self._task_model.model
         classes: list[Label] = getattr(model, "classes", [])
         known = model, len(classes)

@@ -101,7 +101,7 @@ class RegretAdapter:
             self.tracker.add(block, rows, facts, self.task, self.loss, vectors)
 
     def finish(self) -> None:
-        """Compare a last time, on all events."""
+        """Compare one last time, on all events."""
         self.tracker.finish(self.task, self.loss)
 
     def summary(self) -> dict[str, dict[str, Any]]:

@@ -141,7 +141,7 @@ class Run:
         with self._source.open(context, context.failures) as reader:
             context.reader = reader
             if self._source.shared:
-                # Until now an older process may have written the model; from here on it cannot.
+                # Until now an older process may have written the model; from now on it cannot.
                 self.session.close()
                 context.session = self._new_session(reader)
                 if self._plan.learn:
@@ -151,7 +151,7 @@ class Run:
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
             destinations = context.destinations = context.destinations or Destinations(self._plan, stack)
             if self._source.shared and not self._plan.learn:
-                # The files contain the rows of what the group has consumed before.
+                # The files contain the rows of records that the group has already consumed.
                 destinations.extend()
             else:
                 session.resume_outputs(destinations, self._source.rewinds, context.say)
@@ -209,7 +209,7 @@ class Run:
             self._report(reader)
 
     def _goes_on(self) -> bool:
-        """Whether to go on with a block, part of which was learned."""
+        """Whether to continue with a partly learned block."""
         self._progress.update(self.session.loop)
         return not self._is_over()
 
@@ -234,7 +234,7 @@ class Run:
         return self.session.loop.failure is not None
 
     def _room(self) -> int:
-        """Number of events until the end, or the next checkpoint or report, which come on time."""
+        """Number of events until the end or the next checkpoint or report, so that it is on time."""
         events, limit = self._context.events, self._plan.max_events
         room = min(self._progress.room(events), sys.maxsize if limit is None else limit - events)
         # A commit that is overdue does not hold up the stream.

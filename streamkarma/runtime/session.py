@@ -91,7 +91,7 @@ class Session:
     def new_loop(self, output: Output, fail: bool | None = None) -> Loop:
         """Continue with another loop, which has its own counters.
 
-        ``fail`` says whether a bad record stops it; None for the value in the plan.
+        ``fail`` is whether a bad record stops it; None for the value in the plan.
         """
         if self.pending is not None:
             self.pending.matched = self.pending.unmatched = self.pending.expired = 0
@@ -137,7 +137,7 @@ class Session:
         return {"task": self.task_model.state(), "fields": self.fields._asdict()}
 
     def refresh(self) -> None:
-        """Take over changes made by other processes, if the run follows any; called between blocks."""
+        """Adopt changes made by other processes, if the run follows any; called between blocks."""
 
     def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool] = lambda: True) -> int:
         """Predict and learn records of a block; see ``Loop.feed``."""
@@ -167,7 +167,7 @@ class Session:
     def resume_outputs(self, destinations: Destinations, again: bool, say: Callable[[str], None]) -> None:
         """Continue the files of a resumed model, otherwise start with empty files.
 
-        ``again`` says whether records after the model's position will be read again.
+        ``again`` indicates whether records after the model's position will be read again.
         """
         self.destinations = destinations
         if self._path is None or not (self.resumed and self._plan.learn):
@@ -204,7 +204,7 @@ class Session:
             self._is_anew = self.task_model.model is not model
         check_task(plan, path, self.task_model)
         if not plan.learn:
-            # No labels are learned, so an event's prediction must not depend on its place in the stream.
+            # No labels are learned, so an event's prediction must not depend on its position in the stream.
             self.task_model.model.forget_last()
         if plan.options.get("threshold", BALANCED) != BALANCED:
             self.task_model.decide_by(plan.options["threshold"])
@@ -289,7 +289,7 @@ def pending_of(path: str, model: Model, state: Any, arrays: Arrays) -> Pending:
     try:
         return Pending.resumed(state, arrays, model)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelFileError(f"{path} holds no list of pending events: {error!r:.200}") from error
+        raise ModelFileError(f"{path} has no valid list of pending events: {error!r:.200}") from error
 
 
 def _format(name: str, value: Any) -> str:

@@ -20,7 +20,7 @@ from streamkarma.runtime.task import TaskModel, text_of
 
 #: Settings saved with the base that, like names of fields, must not differ between processes.
 _ALIKE = ("unlabelled", "share_label")
-#: The maximum share of time spent on merging.
+#: The maximum fraction of time spent on merging.
 _SHARE = 0.1
 
 
@@ -153,7 +153,7 @@ def newest_usable(
 ) -> Usable | None:
     """The first of a part's models, newest first, that is valid and was trained from the base.
 
-    None if there is none. ``complain`` is called with what is wrong with those before it.
+    None if there is none. ``complain`` is called with the problem of each one before it.
     """
     for place, each in enumerate(packed):
         try:

@@ -17,7 +17,7 @@ Got = TypeVar("Got")
 
 
 class StopSignal:
-    """Knows whether to stop, and interrupts a read that waits for input.
+    """Records a signal to stop, and interrupts a read that waits for input.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class StopSignal:
 
 
 def _signals() -> list[signal.Signals]:
-    """Those that end a run: that a terminal is closed does not if ``nohup`` has it ignored."""
+    """The signals that end a run; SIGHUP is not one if it is ignored, as under ``nohup``."""
     found = [signal.SIGINT, signal.SIGTERM]
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         found.append(signal.SIGHUP)

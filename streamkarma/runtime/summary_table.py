@@ -61,7 +61,7 @@ def table(summary: dict[str, Any]) -> str:
 
 
 def _weights(model: dict[str, Any]) -> list[tuple[str, str]]:
-    """The weights of the experts of a mixture, which are all the same until it has learned something."""
+    """The weights of the experts of a mixture; none while all are equal, before it has learned anything."""
     weights = model["experts"]
     if len(set(weights.values())) == 1:
         return []

@@ -101,7 +101,7 @@ class TaskModel:
                 raise RecordError(
                     f"the label {shown(checked)} is neither of the two classes "
                     f"{shown(known[0])} and {shown(known[1])}; "
-                    f"a model that takes it begins with --task {others}"
+                    f"start a model with --task {others} to allow it"
                 )
         return checked
 
@@ -138,7 +138,9 @@ class TaskModel:
         if task != "regression":
             self.task, self.settled = task, True
         elif self.settled:
-            raise UsageError("the model was made in Python, as a classifier: --task regression needs another")
+            raise UsageError(
+                "the model was created in Python as a classifier; --task regression needs a new model"
+            )
         elif "loss" in self._options:
             raise UsageError(
                 f"--loss {self._options['loss']} is for classes, and --task regression for numbers"

@@ -49,8 +49,8 @@ def time_of(
 ) -> float:
     """The time of a record.
 
-    ``ages`` says whether the time also determines the age of entities' values. An invalid time does not make
-    a bad record there, and so it does not here, unless it limits the wait for labels.
+    ``ages`` indicates whether the time also determines the age of entities' values. If so, an invalid time is
+    tolerated, as it is for the age, unless the time limits the wait for labels.
     """
     if records.time is not None:
         return pending.turn_to(records.time(at))
@@ -69,7 +69,7 @@ def keep_waiting(
 ) -> None:
     """Store the waiting events of a batch; ``first`` is the number of its first event.
 
-    Events that a learner has seen are stored as encoded: encoding them again could reveal what came later.
+    Events that a learner has seen are stored as encoded: encoding them again could leak later information.
     """
     rows = rows_at(columns, [event.at for event in batch.waiting.values()])
     for (key, (t, record, came, entity)), row in zip(batch.waiting.items(), rows, strict=True):

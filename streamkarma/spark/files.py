@@ -93,7 +93,7 @@ def _files_of(path: str) -> list[File]:
     except OSError as error:
         raise RunError(f"cannot read {path}: {error}") from error
     except UnicodeDecodeError:
-        # pyarrow and Spark take names that are UTF-8 only.
+        # pyarrow and Spark support only names in UTF-8.
         raise RunError(f"cannot read {path}: a file name in {folder} is not UTF-8; rename it") from None
     matching = [each for each in files if _matches(posixpath.relpath(each.path, folder), parts)]
     return sorted(each._replace(path=before + each.path) for each in matching)

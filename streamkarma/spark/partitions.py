@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 COLUMNS = ("topic", "partition", "offset", "value")
 #: The kind of a row with the counts of a partition.
 ANSWERED = "answered"
-#: The kind of a row which says that a batch does not begin where the previous one ended.
+#: The kind of a row which reports that a batch does not begin where the previous one ended.
 ELSEWHERE = "elsewhere"
 
 Key = tuple[str, int]

@@ -181,7 +181,7 @@ def text_of(values: pa.Array) -> bytes:
 
 
 def _lines(chunks: Iterator[bytes], longest: int, after: bool) -> Iterator[Lines]:
-    """Complete lines; ``after`` says that these are not the first ones of a file."""
+    """Complete lines; with ``after``, these are not the first ones of a file."""
     there = filter(None, chunks)
     return read_lines(lambda _: next(there, b""), longest, BLOCK, first=2 if after else 1)
 

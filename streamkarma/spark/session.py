@@ -104,7 +104,7 @@ def translated() -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """The line of a stack trace that says what went wrong."""
+    """The line of a stack trace that states the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "^", "..."))]
     caused = [line for line in plain if "Error: " in line or "Exception: " in line]

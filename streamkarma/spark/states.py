@@ -20,7 +20,7 @@ from streamkarma.runtime.monitor import Monitor
 from streamkarma.runtime.output import Counters, Output, Totals
 from streamkarma.runtime.session import resumed
 
-#: What the decoding of untrusted data may raise.
+#: Exceptions that decoding untrusted data may raise.
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
@@ -142,7 +142,7 @@ def totals_of(counted: Any, arrays: Arrays, what: str) -> Totals:
         metrics.add(arrays)
         return totals_with(Counters(**counted["counters"]), metrics, counted["first_rejected"])
     except _WRONG as error:
-        raise ModelFileError(f"{what} does not say what it has counted: {error!r:.200}") from error
+        raise ModelFileError(f"{what} has no valid counts: {error!r:.200}") from error
 
 
 def packed_counts(totals: Totals) -> bytes:

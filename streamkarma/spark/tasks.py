@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: The columns of the rows that a part results in.
+#: The columns of the result rows of a part.
 COLUMNS = "part bigint, kind string, data binary"
 #: The kind of a row with a one-line error message, in place of results.
 PROBLEM = "problem"

@@ -38,9 +38,9 @@ class Case(NamedTuple):
     labels
         The classes, or empty for regression.
     names, categories
-        Attributes that are numbers, and those that are one of three strings.
+        Numeric attributes, and categorical ones of three strings.
     share
-        The share of values that are observed.
+        Fraction of the values that are observed.
     """
 
     task: str

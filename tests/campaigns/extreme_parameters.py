@@ -86,7 +86,7 @@ def _constant(rng: random.Random, events: int, regression: bool) -> list[Event]:
 
 
 def _sized(rng: random.Random, events: int, regression: bool) -> list[Event]:
-    """Numbers of all magnitudes, mostly of the same."""
+    """Numbers mostly of one extreme magnitude."""
     size, target = rng.choice([1e-320, 1e-150, 1e150, 1.7e308]), rng.choice([1e-300, 1e90])
     stream = []
     for _ in range(events):

@@ -45,7 +45,7 @@ _WRITERS = ("streamkarma.checkpoint", "streamkarma.replacing")
 
 
 class KilledError(BaseException):
-    """The process was killed there."""
+    """The process was killed at this step."""
 
 
 class Step(NamedTuple):

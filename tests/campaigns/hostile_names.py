@@ -24,7 +24,7 @@ PROMISE = (
 SHORT = 12
 LONG = 2_000
 
-#: Bounds of the learner, and of the events that wait for a label; a class is a place, too.
+#: Bounds for the learner, and for events that wait for a label; a class also takes a place.
 PLACES, CLASSES, WAITING = 300, 50, 20
 #: Bytes allowed for each byte of a name, for each place, and for the weights.
 PER_BYTE, PER_PLACE, WEIGHTS = 6, 1_000, 2 << 20
@@ -89,7 +89,7 @@ def run(tries: int, seed: int, folder: Path) -> None:
     for number in range(tries):
         make = KINDS[number % len(KINDS)]
         session.loop.feed(_block([make(rng, longest) for _ in range(50)]))
-        # The last block would count as memory in use.
+        # It replaces the last block, which would count as memory in use.
         session.loop.feed(_block([{"a": 1.0}]))
         session.save()
         before = before or resident_memory()

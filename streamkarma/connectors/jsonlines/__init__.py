@@ -1,1 +1,1 @@
-"""JSON lines: files, packed or not, and pipes."""
+"""JSON lines: files, compressed or not, and pipes."""

@@ -22,11 +22,11 @@ from streamkarma.errors import RunError
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: Most bytes asked for at once. A pipe gives what it has; of a file this is some thousand
-#: events, enough that the cost of a block does not show.
+#: Maximum number of bytes per read. A pipe returns what it has; in a file these are some thousand
+#: events, enough that the overhead of a block is negligible.
 READ_SIZE = 1 << 20
-#: Of a .zst file, so much is read at once, and so much of that is unpacked at once: a few bytes
-#: may stand for 128 KiB, and what comes of them has to fit into memory.
+#: Number of bytes of a .zst file read at once, and of these decompressed at once: a few bytes may
+#: expand to 128 KiB, and the result has to fit into memory.
 _PACKED_SIZE, _PACKED_PART = 1 << 17, 1 << 10
 
 
@@ -41,7 +41,7 @@ class LineInput(ABC):
     Attributes
     ----------
     unit
-        What a line of it is called.
+        The word for a line of it.
     refused
         Why recently read lines cannot be used regardless of their content, by their numbers from 1.
     """
@@ -55,14 +55,14 @@ class LineInput(ABC):
         self._unread = b""
 
     def read(self, size: int = READ_SIZE) -> bytes:
-        """Up to so many bytes: as much as there is, waited for only if there is nothing.
+        """Return up to ``size`` bytes: those available, after a wait only if there are none.
 
         Raises
         ------
         RunError
-            If it cannot be read, or is damaged; what came before the damage was returned before.
+            If it cannot be read, or is damaged; everything before the damage was already returned.
         InterruptedError
-            From a handler of signals.
+            From a signal handler.
         """
         if self._unread:
             unread, self._unread = self._unread, b""
@@ -71,21 +71,21 @@ class LineInput(ABC):
 
     @abstractmethod
     def _read_on(self, size: int) -> bytes:
-        """``read``, where nothing was unread."""
+        """``read``, if nothing was put back by ``unread``."""
 
     def waits_for(self) -> int | None:
-        """The descriptor that the next ``read`` waits for, if there is nothing there yet; None where it
-        does not wait, or sees to signals itself."""
+        """The descriptor that the next ``read`` waits for if there is no data yet; None if it does not
+        wait, or handles signals itself."""
         return None
 
     def unread(self, read: bytes) -> None:
-        """Have bytes that were read last read again."""
+        """Put back the bytes that were read last, to be read again."""
         self._unread = read
 
     @property
     @abstractmethod
     def is_file(self) -> bool:
-        """Whether it can be read again from its beginning: a pipe continues where it was left."""
+        """Whether it can be read again from its beginning; a pipe continues where it was left."""
 
     def kept(self) -> dict[str, Any]:
         """What the model file stores about it in addition to its position, by section."""
@@ -105,12 +105,12 @@ class LineInput(ABC):
 
 
 class Input(LineInput):
-    """What an input holds, unpacked, as it comes.
+    """The decompressed content of an input, as it arrives.
 
     Parameters
     ----------
     path
-        A path, of which .gz and .zst are unpacked; or ``-`` for standard input.
+        A path, decompressed if it ends in .gz or .zst; or ``-`` for standard input.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class Input(LineInput):
     def _read_on(self, size: int) -> bytes:
         try:
             while (read := self._read(size)) is None:
-                # Whoever made this descriptor does not have reads wait.
+                # The descriptor was created in non-blocking mode.
                 select.select([cast(io.RawIOBase, self._file)], [], [])
             return read
         except InterruptedError:
@@ -152,9 +152,9 @@ class Input(LineInput):
             raise _unreadable(self.name, error) from error
 
     def waits_for(self) -> int | None:
-        """The descriptor that the next ``read`` waits for, if there is nothing there yet.
+        """The descriptor that the next ``read`` waits for if there is no data yet.
 
-        None where it does not wait: a file, what is unpacked out of what was read before, or was unread.
+        None for a file, compressed input, and bytes that were put back.
         """
         if self._unread or not isinstance(self._file, io.FileIO) or self.is_file:
             return None
@@ -175,7 +175,7 @@ class Input(LineInput):
 
 
 def check_there(path: str) -> None:
-    """Raise early the errors of opening an input, without reading anything from a pipe.
+    """Raise the errors of opening an input early, without reading anything from a pipe.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def _unreadable(name: str, error: OSError) -> RunError:
 
 
 class _Zst:
-    """A .zst file, unpacked frame after frame."""
+    """A .zst file, decompressed frame by frame."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # close() closes it
@@ -221,7 +221,7 @@ class _Zst:
 
 
 def _unpacked(file: io.FileIO) -> Iterator[bytes]:
-    """The frames of a .zst file. Its own reader does not tell a cut one from a whole one."""
+    """The content of a .zst file. zstandard's own reader cannot tell a truncated file from a complete one."""
     from zstandard import ZstdDecompressor, ZstdError
 
     decompressor = ZstdDecompressor()
@@ -237,7 +237,7 @@ def _unpacked(file: io.FileIO) -> Iterator[bytes]:
             except ZstdError as error:
                 yield b"".join(parts)
                 reason = str(error).removeprefix("zstd decompress error: ")
-                raise EOFError(f"not zstd data from some point on ({reason})") from error
+                raise EOFError(f"invalid zstd data after a valid part ({reason})") from error
             if frame.eof:
                 at -= len(frame.unused_data)
                 frame = None
@@ -253,11 +253,11 @@ def _unpacked(file: io.FileIO) -> Iterator[bytes]:
 def _opened(path: str) -> io.RawIOBase | io.BufferedReader | gzip.GzipFile | _Zst:
     """A file to read bytes from.
 
-    Plain input has no buffer: a thread that waits in one for input would hold it fast when the
+    Plain input is unbuffered: a thread waiting for input would still hold the buffer when the
     program ends.
     """
     if path == "-":
-        # A pipe as the system makes it holds 64 KiB. Where another size cannot be had, that will do.
+        # A pipe holds 64 KiB by default, which will do if its size cannot be changed.
         if sys.platform == "linux":
             import fcntl
 

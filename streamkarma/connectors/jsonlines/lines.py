@@ -1,4 +1,4 @@
-"""JSON lines, read as they come."""
+"""JSON lines, read as they arrive."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streamkarma.connectors.jsonlines.position import START, Position
 from streamkarma.connectors.records import Records, count_lines
 from streamkarma.parameters.running import RUNNING
 
-#: Most lines in a row, so that with short ones, too, a checkpoint or a signal is never far.
+#: Maximum number of lines per block, so that short ones do not hold up checkpoints and signals for long.
 BLOCK = 8192
-#: Longer lines are refused unless the user says otherwise.
+#: Longer lines are refused unless the user sets another limit.
 MAX_RECORD_BYTES: int = RUNNING["max_record_bytes"].default
-#: As much of a refused line as is kept to show.
+#: Number of bytes of a refused line kept for display.
 SHOWN_BYTES = 1000
 NONE_REFUSED: Mapping[int, str] = MappingProxyType({})
 BOM = b"\xef\xbb\xbf"
@@ -27,19 +27,19 @@ TOO_LONG = "longer than the limit; see --max-record-bytes"
 
 
 class Lines(NamedTuple):
-    """Some lines in a row.
+    """Some consecutive lines.
 
     Attributes
     ----------
     first
         Number of the first line, from 1.
     size, text
-        How many, and the lines, each ended by a newline. One longer than allowed is cut to its
-        first SHOWN_BYTES and is in ``overlong``.
+        Their number, and the lines, each terminated by a newline. One longer than allowed is cut to
+        its first SHOWN_BYTES and is in ``overlong``.
     overlong
         Numbers of the lines that were cut.
     begin, end
-        Where they stand in the input.
+        Their positions in the input.
     """
 
     first: int
@@ -50,15 +50,15 @@ class Lines(NamedTuple):
     end: Position = START
 
     def records(self, unit: str = "line", refused: Mapping[int, str] = NONE_REFUSED) -> Records:
-        """The lines as records; ``refused`` says why some of them cannot be used, by their numbers."""
+        """The lines as records; ``refused`` has, by number, why some cannot be used."""
         first, numbers = self.first, range(self.first, self.first + self.size)
         reasons = {n - first: why for n, why in refused.items() if n in numbers}
         reasons |= {n - first: TOO_LONG for n in self.overlong}
         return Records(self.text, self.size, lambda i: {unit: first + i}, reasons)
 
     def position(self, lines: int, records: Records) -> Position:
-        """The place behind some of the lines, which are in ``records``, and none of which was cut unless
-        these are all."""
+        """The position after some of the lines, which are in ``records``. None of these may have been cut,
+        unless they are all lines."""
         if lines == self.size:
             return self.end
         return self.begin.after(memoryview(self.text)[: records.begin(lines)], lines)
@@ -72,26 +72,26 @@ def read_lines(
     first: int = 1,
     at_once: int = READ_SIZE,
 ) -> Iterator[Lines]:
-    """Yield lines as soon as they are whole.
+    """Yield lines as soon as they are complete.
 
     Parameters
     ----------
     read
-        Returns up to so many bytes, at least one unless the input has ended, and does not
-        wait for more than it has.
+        Returns up to the given number of bytes, at least one unless the input has ended, without
+        waiting for more if some are available.
     limit
-        Longest line kept, in bytes. Memory is bounded by this and ``at_once``.
+        Maximum length of lines kept whole, in bytes. Memory is bounded by this and ``at_once``.
     most
-        Most lines in a row.
+        Maximum number of lines per block.
     begin, first
-        Where in the input this is, and the number of the first line.
+        The position in the input, and the number of the first line.
     at_once
-        Most bytes to ask for.
+        Maximum number of bytes per read.
     """
     at = reached = begin  # up to the last line that was yielded, and up to the last byte that was read
     partial: list[bytes] = []
-    size = 0  # of the line that is not whole yet
-    kept = 0  # of these bytes: all up to the limit, and enough to show of a longer line
+    size = 0  # of the line that is still incomplete
+    kept = 0  # of these bytes: all up to the limit, and of a longer line enough to show
     chunks = iter(lambda: read(at_once), b"")
     if first == 1:
         head = _head(read)
@@ -120,7 +120,7 @@ def read_lines(
 
 
 def _head(read: Callable[[int], bytes]) -> bytes:
-    """The beginning of the input: enough to tell whether it is a BOM, which a pipe may give in pieces."""
+    """The beginning of the input: enough to detect a BOM, which a pipe may return in pieces."""
     head = b""
     while len(head) < len(BOM) and BOM.startswith(head) and (more := read(READ_SIZE)):
         head += more
@@ -128,7 +128,7 @@ def _head(read: Callable[[int], bytes]) -> bytes:
 
 
 def _limited(first: int, text: bytes, head: int, limit: int) -> Lines:
-    """Whole lines, cut where they are too long; ``head`` is the full length of the first."""
+    """Complete lines, cut if they are too long; ``head`` is the full length of the first."""
     overlong: frozenset[int] = frozenset()
     if max(head, len(text)) > limit:
         text, overlong = _cut(first, text, head, limit)
@@ -136,7 +136,7 @@ def _limited(first: int, text: bytes, head: int, limit: int) -> Lines:
 
 
 def _in_blocks(whole: Lines, chunk: bytes, most: int) -> Iterator[tuple[Lines, int]]:
-    """The lines in blocks, each with the place in ``chunk``, which was read last, where it ends."""
+    """The lines in blocks, each with the index of its end in ``chunk``, which was read last."""
     if whole.size <= most:
         yield whole, len(chunk)
         return
@@ -153,12 +153,12 @@ def _in_blocks(whole: Lines, chunk: bytes, most: int) -> Iterator[tuple[Lines, i
 
 
 def _ends(text: bytes) -> NDArray[np.intp]:
-    """Behind every newline."""
+    """The indices after each newline."""
     return np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
 
 
 def _cut(first: int, text: bytes, head: int, limit: int) -> tuple[bytes, frozenset[int]]:
-    """The text with lines that are too long cut, and their numbers."""
+    """The text, with lines that are too long cut, and the numbers of these."""
     lines = text.split(b"\n")[:-1]
     sizes = [head, *map(len, lines[1:])]
     overlong = [i for i, size in enumerate(sizes) if size > limit]

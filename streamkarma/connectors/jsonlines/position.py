@@ -1,4 +1,4 @@
-"""How far an input was read, and finding that place again."""
+"""How far an input was read, and finding that position again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Text = bytes | memoryview
 
 
 class Position(NamedTuple):
-    """A place between two lines of an input.
+    """A position between two lines of an input.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Position(NamedTuple):
     crc32: int = 0
 
     def after(self, text: Text, lines: int) -> Position:
-        """The place behind some more lines."""
+        """The position after some more lines."""
         return Position(self.lines + lines, self.bytes + len(text), zlib.crc32(text, self.crc32))
 
 
@@ -37,7 +37,7 @@ START = Position()
 
 
 def position_from(kept: Any, model: str) -> Position | None:
-    """A position that was kept as ``Position._asdict`` in a model file; None for None.
+    """A position stored as ``Position._asdict`` in a model file; None for None.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: 
     file
         The input, at its beginning.
     read
-        Reads it.
+        Reads up to the given number of bytes of it.
     taken
         How much of it was read.
     model

@@ -1,4 +1,4 @@
-"""Reading in one thread ahead of another one that processes.
+"""Reading ahead in one thread while another one processes.
 
 The engine lets other threads run while it learns, so with two cores the next lines are read on one while the
 events before them are learned on the other.
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-#: Blocks read before they are needed: enough that neither side waits for the other's worst moment.
+#: Number of blocks read ahead: enough that neither side waits for occasional delays of the other.
 DEPTH = 2
 #: How long to wait for the reader at the end. One that is itself waiting for input is abandoned.
 _PATIENCE_SECONDS = 0.2
@@ -28,7 +28,7 @@ class Prefetch(Generic[Item]):
     Parameters
     ----------
     items
-        What to run.
+        The iterator to run.
     stopped
         Whether to stop waiting.
     depth

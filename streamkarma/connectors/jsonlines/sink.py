@@ -41,7 +41,7 @@ class JsonLinesSink:
     OutputError
         If it cannot be opened or written; from every method.
     BrokenPipeError
-        From ``write``: the reader has gone.
+        From ``write``: the reader has closed the pipe.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class JsonLinesSink:
         self.write_text(b"".join(dumps(each) + b"\n" for each in objects))
 
     def write_text(self, text: bytes) -> None:
-        """Write lines that are JSON already."""
+        """Write lines that are already JSON."""
         try:
             files.write(self._file, text)
         except BrokenPipeError:
@@ -88,18 +88,18 @@ class JsonLinesSink:
         return len(tail) == min(mark.bytes, _TAIL) and _digest(tail) == mark.digest
 
     def resume(self, mark: Mark | None, cut: bool) -> int:
-        """Append to what is there.
+        """Append to the existing content.
 
         Parameters
         ----------
         mark
             A mark that the file ``holds``; None if everything in it was written by others.
         cut
-            Whether what came after the mark is cut off; else only a torn last line is.
+            Whether to cut off everything after the mark; else only a torn last line is cut off.
 
         Returns
         -------
-        How many whole lines there were after the mark.
+        The number of complete lines after the mark.
         """
         try:
             lines, end = self._lines_after(mark.bytes if mark else 0)
@@ -146,7 +146,7 @@ class JsonLinesSink:
             return file.read(end - begin)
 
     def _lines_after(self, begin: int) -> tuple[int, int]:
-        """How many whole lines there are from a place on, and where they end."""
+        """The number of complete lines from an offset on, and where they end."""
         lines, end, at = 0, begin, begin
         with open(self._path, "rb") as file:
             file.seek(begin)
@@ -157,7 +157,7 @@ class JsonLinesSink:
         return lines, end
 
     def _cut_torn(self, text: bytes) -> None:
-        """Cut off the line that was not written to its end."""
+        """Cut off the line that was not written completely."""
         if self.is_file:
             with suppress(OSError):
                 written = os.fstat(self._file.fileno()).st_size - self._size
@@ -174,7 +174,7 @@ def check_writable(option: str, path: str | None) -> None:
     Raises
     ------
     UsageError
-        If what is given with ``option`` names no file.
+        If the value of ``option`` is not the path of a file.
     OutputError
         If it may not be written.
     """

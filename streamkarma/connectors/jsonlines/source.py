@@ -13,8 +13,8 @@ from streamkarma.connectors.jsonlines.prefetch import Prefetch
 from streamkarma.connectors.records import Records
 from streamkarma.errors import OutputError, RunError, UsageError
 
-#: With a thread of its own, blocks are larger by this factor: one of two cores is idle while the first part
-#: of a block is parsed, and while the last one is learned.
+#: With a separate reading thread, blocks are larger by this factor: one of two cores is idle while the first
+#: part of a block is parsed, and while the last one is learned.
 _LARGER = 4
 
 
@@ -26,16 +26,16 @@ class JsonLinesSource(Source):
     path
         A path, or ``-``.
     resume
-        Whether this is the input that the model has read a part of, to be resumed after it.
+        Whether this is the input that the model has partly read, to be resumed after that part.
     max_record_bytes
-        Longest line.
+        Maximum length of a line.
     prefetch
-        Whether to read in a thread of its own.
+        Whether to read in a separate thread.
 
     Raises
     ------
     RunError
-        If it is not there, or cannot be read.
+        If it does not exist, or cannot be read.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class JsonLinesSource(Source):
                 raise
 
     def _input(self, context: Context) -> LineInput:
-        """What is read, at its beginning."""
+        """The input to read, at its beginning."""
         return Input(self.path)
 
 
@@ -82,7 +82,7 @@ class LineReader(Reader):
     context
         The run.
     stack
-        Ends the thread that reads.
+        Ends the reading thread.
     """
 
     def __init__(self, source: JsonLinesSource, file: LineInput, context: Context, stack: ExitStack) -> None:

@@ -4,7 +4,7 @@ Any version may change them, so kafka-python's next minor version must be review
 allowed: see the bound in pyproject.toml. These are used:
 
 - `TopicConsumer.topic_id`: ``_cluster``, whose method `topic_id` is public. An admin client also
-  knows ids, but would have to ask the brokers before every block of records.
+  has the ids, but would have to query the brokers before every block of records.
 - `TopicConsumer.keep_joining`: ``_coordinator``, whose method `request_rejoin` is public. There is no
   other way to finish a rebalance that a short poll has interrupted.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
@@ -86,7 +86,7 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
     def commit(self) -> None:
         """Commit the transaction like ``commit_transaction``, but with a timeout.
 
-        After a timeout, the next owner of the transactional id finds out what became of it.
+        After a timeout, the next owner of the transactional id finds out its outcome.
         """
         self._finish(self._transaction_manager.begin_commit())
 
@@ -113,7 +113,7 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
 
 
 class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no types
-    """A KafkaConsumer that knows the ids of topics, and supports very short polls."""
+    """A KafkaConsumer that provides the ids of topics, and supports very short polls."""
 
     def topic_id(self, topic: str) -> str | None:
         """The id of a topic as written by Kafka's tools; None if it is unknown or the brokers have none."""

@@ -92,7 +92,7 @@ class _BoundedReader(Reader):
         self, source: BoundedTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
     ) -> None:
         self._source, self._consumer, self._ends = source, consumer, ends
-        #: Records that were read, and the next offset to read of each partition.
+        #: Records waiting to be merged, and the next offset to read, of each partition.
         self._waiting: dict[TopicPartition, deque[ConsumerRecord]] = {}
         self._next: dict[TopicPartition, int] = {}
 

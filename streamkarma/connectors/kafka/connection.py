@@ -96,7 +96,7 @@ def connect(
     settings, log
         The settings of the connection, and the log of kafka-python.
     patience
-        Seconds after which to give up.
+        Seconds after which to stop trying.
     say
         Called once, with a line, if it takes longer.
     stopped
@@ -119,7 +119,7 @@ def connect(
         try:
             return make(int(1000 * min(left, attempt)))
         except (errors.KafkaConfigurationError, ValueError) as error:
-            raise UsageError(f"the settings of Kafka (-X) cannot work: {reason_of(error)}") from error
+            raise UsageError(f"invalid Kafka settings (-X): {reason_of(error)}") from error
         except (OSError, ImportError) as error:
             # A TLS file is missing.
             raise RunError(f"cannot connect to {where}: {error}") from error

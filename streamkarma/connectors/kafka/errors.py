@@ -10,7 +10,7 @@ from kafka import errors
 from streamkarma.connectors.base import RetriableError
 from streamkarma.errors import FencedError, RunError
 
-#: Errors after which another process does this one's work.
+#: Errors after which another process has taken over from this one.
 _FENCED = (errors.ProducerFencedError, errors.FencedInstanceIdError, errors.InvalidProducerEpochError)
 #: Errors that recur however often one retries.
 _FATAL = (

@@ -15,7 +15,7 @@ from kafka import TopicPartition
 #: By default, a broker accepts 4096 bytes of metadata with an offset (offset.metadata.max.bytes). A journal
 #: of this length calls for a checkpoint, after which it starts over.
 ENOUGH = 3500
-#: Maximum number of characters for a new partition, without its topic's name, and for a run.
+#: Maximum number of characters for a new partition, excluding its topic's name, and for a run.
 _PARTITION, _RUN = 40, 30
 
 

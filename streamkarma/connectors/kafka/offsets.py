@@ -132,7 +132,7 @@ class Offsets:
         self._moved = True
 
     def wanted(self, partition: TopicPartition) -> int | None:
-        """Where to start a partition: at the model's position, or where others have left off since.
+        """Where to start a partition: at the model's position, or where another process has left off since.
 
         None if neither the model nor the group has an offset.
         """
@@ -208,7 +208,7 @@ class Offsets:
             self.save()
 
     def save(self) -> None:
-        """Write the model with its positions; the journal starts anew."""
+        """Write the model with its positions; the journal starts over."""
         self._context.checkpoint()
         if self.sink is None:
             self._uncommitted_since = None
@@ -232,7 +232,7 @@ class Offsets:
         self._moved = False
 
     async def before_leaving(self) -> None:
-        """Commit before partitions are revoked, so that nothing of them is only in memory."""
+        """Commit before partitions are revoked, so that nothing learned from them is only in memory."""
         if self.sink is not None:
             self.commit(checkpoint=True)
             return

@@ -85,7 +85,7 @@ class TopicReader(Reader):
                     yield
             self._resign()
         except UsageError:
-            # With these options it will not come back.
+            # With these options it will not be started again.
             self._resign()
             raise
         except errors.KafkaError as error:
@@ -191,7 +191,7 @@ class TopicReader(Reader):
         return ReaderFigures(bool(mine), lag, durations)
 
     def _open_sink(self) -> None:
-        """Prepare to send; from here on, an older process of the same instance is fenced."""
+        """Prepare to send; from now on, an older process of the same instance is fenced."""
         source, at = self._source, self._source.at
         producer = source.connect(
             BulkProducer,

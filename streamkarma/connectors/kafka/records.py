@@ -1,4 +1,4 @@
-"""Consumed records in the form that a run takes."""
+"""Consumed records in the form that a run expects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamkarma.errors import RecordError
 
 
 class Metadata(NamedTuple):
-    """The metadata that become attributes in addition to a record's value.
+    """The metadata that become attributes, in addition to a record's value.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def records_of(
     limit: int,
     row_fields: RowFields = NO_ROW_FIELDS,
 ) -> Records:
-    """Consumed records, all with a value, for the loop."""
+    """Consumed records, all with a value, as `Records`."""
     values = [record.value.removeprefix(BOM) for record in polled]
     refused: dict[int, str] = {}
     if not all(values) or max(map(len, values)) > limit or any(map(bytes.isspace, values)):

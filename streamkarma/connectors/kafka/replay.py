@@ -105,8 +105,8 @@ def _say_compacted(
             missing -= lost
             source.lost[name] = source.lost.get(name, 0) + lost
             source.say(
-                f"topic {tp.topic}, partition {tp.partition}: {lost} records that were answered, and are not "
-                "in the model, are lost; they had been compacted away before they were learned again"
+                f"topic {tp.topic}, partition {tp.partition}: {lost} records that were predicted but are not "
+                "in the model are lost: they were compacted away before they could be learned again"
             )
 
 
@@ -122,7 +122,7 @@ def _reader(source: TopicSource, group: str, stack: ExitStack) -> TopicConsumer:
 def _still_there(
     todo: list[OffsetRange], reader: TopicConsumer, source: TopicSource, offsets: Offsets
 ) -> list[OffsetRange]:
-    """What can be learned again, which excludes the records of deleted topics."""
+    """The ranges that can be learned again, without those of deleted topics."""
     there = reader.topics() if todo else set()
     for topic in sorted({span.partition.topic for span in todo}):
         if topic not in there and (source.topics.pattern is None or not there):

@@ -135,7 +135,7 @@ def _typed(name: str, text: str) -> Any:
         near = difflib.get_close_matches(name, defaults, 1)
         raise UsageError(f"-X {name}: kafka-python has no such setting{f'; {near[0]}?' if near else ''}")
     if name in _OBJECTS:
-        raise UsageError(f"-X {name}: its values are not texts, so it cannot be set here")
+        raise UsageError(f"-X {name}: its values are not strings, so it cannot be set here")
     default = defaults[name]
     try:
         if name == "partition_assignment_strategy":
@@ -151,7 +151,7 @@ def _typed(name: str, text: str) -> Any:
     except (KeyError, ValueError):
         like = f"a value like {default}" if isinstance(default, (int, float)) else "a number"
         if name in _POSITIVE:
-            like += ", from 1 on"
+            like += ", 1 or more"
         if name == "partition_assignment_strategy":
             like = f"one of {', '.join(_ASSIGNORS)}"
         raise UsageError(f"-X {name}: expected {like}") from None

@@ -37,7 +37,7 @@ class SharedOffsets(Offsets):
         super().__init__(source, context)
         #: The offset up to which each partition was answered before this process got it.
         self._answered: dict[TopicPartition, int] = {}
-        #: Partitions of recreated topics, whose models are here and continue.
+        #: Partitions of recreated topics, with models that are loaded here and continue.
         self._recreated: set[TopicPartition] = set()
 
     def answered(self, partition: TopicPartition) -> int:
@@ -71,8 +71,8 @@ class SharedOffsets(Offsets):
     def _load(self, partition: TopicPartition, end: int | None, saved: int | None) -> int | None:
         """Load the model of a partition; returns where to continue.
 
-        ``end`` is the group's offset, and ``saved`` the next offset of the newest model that the group knows
-        of.
+        ``end`` is the group's offset, and ``saved`` the next offset of the newest model, as recorded by the
+        group.
         """
         name = name_of(*partition)
         models = self.store.models(name, saved)
@@ -91,7 +91,7 @@ class SharedOffsets(Offsets):
         return end
 
     def start_at(self, partition: TopicPartition, offset: int) -> None:
-        """A partition starts there. The group learns of it with the next commit."""
+        """A partition starts there, which is committed to the group with the next commit."""
         self._for_group[partition] = offset
         self._moved |= self.positions.get(partition) != offset
         self.positions[partition] = offset
@@ -99,8 +99,8 @@ class SharedOffsets(Offsets):
     def commit(self, checkpoint: bool) -> None:
         """Commit what was learned, with ``checkpoint`` the models too; errors as in `Offsets`.
 
-        The first transaction with events of a partition also contains its model: otherwise nobody would know
-        where the model begins.
+        The first transaction with events of a partition also contains its model: otherwise the offset where
+        the model begins would not be recorded.
         """
         ends = {**self._for_group, **self._journal.ends}
         if not ends or (self._uncommitted_since is None and not checkpoint):

@@ -14,7 +14,7 @@ from streamkarma.connectors.kafka.topic_configs import Connect
 
 #: How long one poll waits; signals are handled in between.
 _POLL_MS = 100
-#: The user is told of waits longer than this.
+#: Waits longer than this are reported to the user.
 _PATIENCE_SECONDS = 2.0
 
 
@@ -88,7 +88,7 @@ class ShareReader:
     def wait_until(self, there: Callable[[], bool], what: str) -> None:
         """Read until ``there`` returns True; InterruptedError as in ``catch_up``.
 
-        ``what`` names what is being waited for, which the user is told if it takes long.
+        ``what`` names what is being waited for, in the message shown if it takes long.
         """
         self.catch_up()
         patience = time.monotonic() + _PATIENCE_SECONDS

@@ -110,7 +110,7 @@ class ShareStore:
         name
             The name of the partition.
         saved
-            The next offset of the newest model that the group knows of. If that model cannot be read yet,
+            The next offset of the newest model recorded by the group. If that model cannot be read yet,
             wait for it: open transactions of killed processes hold back later ones.
         """
         stored = self._reader.stored
@@ -129,7 +129,10 @@ class ShareStore:
         """The base in the topic; RunError if it cannot be used."""
         base = self._reader.stored.base()
         if base is None and (why := self._reader.stored.broken().get(BASE)):
-            raise RunError(f"{self.name} cannot be used: of the base {why}; delete it to start anew")
+            raise RunError(
+                f"{self.name} cannot be used: its base is incomplete or damaged ({why}); "
+                "delete the topic to start again"
+            )
         return base
 
     def _write_base(self, base: bytes) -> None:

@@ -19,7 +19,7 @@ _CONFIGS = {
 }
 #: Space for a key, and for the overhead of a batch.
 _OVERHEAD = 1024
-#: The largest batch accepted by a topic, if its settings cannot be read and if they have the default.
+#: The largest batch of a topic or a producer without other settings, and the smallest that is sufficient.
 _MOST_BYTES, _LEAST_BYTES = 1 << 20, 4 * _OVERHEAD
 
 
@@ -93,6 +93,6 @@ def _make(admin: KafkaAdminClient, name: str) -> None:
         pass
     except errors.KafkaError as error:
         raise RunError(
-            f"there is no topic {name}, and it cannot be made ({reason_of(error)}); "
-            "make it with cleanup.policy=compact"
+            f"there is no topic {name}, and it cannot be created ({reason_of(error)}); "
+            "create it with cleanup.policy=compact"
         ) from error

@@ -118,10 +118,10 @@ class _Chunks:
     def content(self, head: _Head) -> bytes:
         """The model in these chunks; ValueError if it does not match its head."""
         if len(self.parts) != head.chunks or self.bytes != head.bytes:
-            raise ValueError(f"{self.bytes:,} of its {head.bytes:,} bytes are there")
+            raise ValueError(f"{self.bytes:,} of {head.bytes:,} bytes are stored")
         content = b"".join(self.parts)
         if hashlib.sha256(content).hexdigest() != head.sha256:
-            raise ValueError("its bytes have another digest")
+            raise ValueError("its checksum does not match")
         return content
 
 
@@ -212,12 +212,12 @@ def _head(value: bytes) -> _Head:
         version = said.pop("format")
         head = _Head(**said)
     except (ValueError, TypeError, AttributeError, KeyError):
-        raise ValueError("it has no head") from None
+        raise ValueError("it has no valid header") from None
     if version != FORMAT:
         raise ValueError(f"it has format {version!r:.20}, this program reads {FORMAT}")
     texts = (head.epoch, head.topic_id or "none", head.sha256)
     if not all(isinstance(text, str) and _TEXT.fullmatch(text) for text in texts):
-        raise ValueError("it has no head")
+        raise ValueError("it has no valid header")
     natural(head.next, 2**63 - 1)
     for number in (head.events, head.chunks, head.bytes):
         natural(number)

@@ -251,7 +251,7 @@ class TopicSource(Source):
         self._positions = positions
 
     def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
-        """Create a client of kafka-python; the brokers get limited time at first, and later any."""
+        """Create a client of kafka-python; the wait for brokers is limited at first, and unlimited later."""
 
         def make(milliseconds: int) -> Client:
             return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
@@ -259,7 +259,7 @@ class TopicSource(Source):
         return connect(make, self.settings, self._log, self._patience, self.say, self.stopped)
 
     def watch(self) -> Callable[[bool], None]:
-        """A callback on whether records arrived, which reports once that the brokers are gone, or back."""
+        """A callback given whether records arrived; it reports once that the brokers are gone, or back."""
         heard_at, missed = time.monotonic(), False
 
         def note(heard: bool) -> None:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as lines of JSON: their types are those of the file."""
+"""Parquet and Arrow files as lines of JSON, with the types in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamkarma.errors import RunError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows of a Parquet file that are read at once.
+#: Number of rows of a Parquet file that are read at once.
 _ROWS = 4096
 _MAGIC = b"ARROW1"
 
@@ -28,18 +28,18 @@ class ArrowTable:
     Parameters
     ----------
     name
-        What to call it in messages.
+        Its name in messages.
     file
-        The open file. An Arrow stream may come through a pipe; anything else has to be a file that stays.
+        The open file. An Arrow stream may come through a pipe; anything else must be seekable.
     parquet
         Whether it is Parquet.
 
     Raises
     ------
     UsageError
-        If pyarrow is not there.
+        If pyarrow is not installed.
     RunError
-        If it is no such file.
+        If it is not a valid file of that format.
     """
 
     def __init__(self, name: str, file: IO[bytes], parquet: bool) -> None:
@@ -89,7 +89,7 @@ def _arrow(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
 
 
 def lines_of(batch: pa.RecordBatch) -> bytes:
-    """The rows of a batch as one object each, without what is null or NaN.
+    """The rows of a batch as one object each, without values that are null or NaN.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def lines_of(batch: pa.RecordBatch) -> bytes:
 
 
 def _column(column: pa.Array) -> Any:
-    """A column as ``write_rows`` takes it, converted at once if NumPy has its type."""
+    """A column in the form ``write_rows`` takes, converted as a whole if NumPy has its type."""
     import pyarrow as pa
     from pyarrow.types import is_boolean, is_dictionary, is_floating, is_integer, is_large_string, is_string
 
@@ -119,13 +119,13 @@ def _column(column: pa.Array) -> Any:
     if any(is_one(kind) for is_one in (is_integer, is_boolean, is_string, is_large_string)):
         encoded = column.dictionary_encode()
         texts = map(orjson.dumps, encoded.dictionary.to_pylist())
-        # The last text is that of what is missing.
+        # The last text stands for missing values.
         return np.asarray(encoded.indices.fill_null(-1), np.int64), [*texts, b""]
     return [_json_of(value).encode() for value in _python_values(column)]
 
 
 def _python_values(column: pa.Array) -> list[Any]:
-    """The values of a column; a point in time beyond Python's years 1 to 9999 as a string."""
+    """The values of a column; a time outside Python's years 1 to 9999 as a string."""
     plain = _without_nanoseconds(column)
     try:
         values: list[Any] = plain.to_pylist()
@@ -142,7 +142,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 
 def _without_nanoseconds(column: pa.Array) -> pa.Array:
-    """A column without what Python has no value for."""
+    """A column without the nanoseconds of timestamps, which Python cannot represent."""
     import pyarrow as pa
 
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
@@ -151,11 +151,11 @@ def _without_nanoseconds(column: pa.Array) -> pa.Array:
 
 
 def _json_of(value: Any) -> str:
-    """A value as JSON, nothing for one that is missing."""
+    """A value as JSON; empty if it is missing."""
     if value is None:
         return ""
     if type(value) is float:
-        # JSON has no infinity; the reader of the lines says so.
+        # JSON has no infinity; the parser of the lines reports it.
         return repr(value) if math.isfinite(value) else "" if math.isnan(value) else "Infinity"
     if type(value) is int:
         return str(value)
@@ -165,7 +165,7 @@ def _json_of(value: Any) -> str:
 
 
 def _other(value: Any) -> Any:
-    """What JSON has no word for, in one that it has."""
+    """A value of a type that JSON lacks, converted to one that it has."""
     if isinstance(value, decimal.Decimal):
         return float(value)
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""The columns of a table of text: what they hold."""
+"""The columns of a text table, and their types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamkarma._engine import MissingWords, boolean, number
 
-#: What a column of text can hold. Of one in which nothing was observed yet, each cell speaks for itself.
+#: Types of text columns. In one without observed values yet (UNKNOWN), each cell is typed on its own.
 NUMBER, BOOLEAN, TEXT, UNKNOWN = "number", "boolean", "text", "unknown"
 TYPES = (NUMBER, BOOLEAN, TEXT)
 
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 def type_of(cells: Iterable[str], missing: MissingWords) -> str:
-    """What a column holds of which these are the first cells.
+    """The type of a column with these first cells.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def type_of(cells: Iterable[str], missing: MissingWords) -> str:
 
 
 def described(columns: Sequence[Column | None]) -> str:
-    """What the columns hold, in words.
+    """The types of the columns, in words.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def described(columns: Sequence[Column | None]) -> str:
     return ", ".join(parts)
 
 
-#: Names of columns in a message.
+#: Maximum number of column names in a message.
 _SHOWN = 5
 
 

@@ -1,4 +1,4 @@
-"""A table of text as lines of JSON."""
+"""A text table as lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from streamkarma.connectors.tables.dialect import sniff, with_blanks
 from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, text_of
 from streamkarma.errors import RunError
 
-#: By the first lines, as many as this or as many characters, it is decided what a table holds.
+#: Delimiter and types of a table are determined from its first lines: this many, or this many characters.
 SAMPLE_LINES, SAMPLE_SIZE = 1000, 1 << 20
 
 
 class Piece(NamedTuple):
-    """Some rows as lines of JSON, and by their index in it why some of them are none."""
+    """Some rows as lines of JSON, and the reasons why some were refused, by index."""
 
     lines: list[str]
     refused: dict[int, str]
 
 
 class DelimitedTable:
-    """Reads a table of text whose first row has the names.
+    """Reads a text table with the column names in its first row.
 
     Parameters
     ----------
     name
-        What to call it in messages.
+        Its name in messages.
     read
-        Returns up to so many bytes, none at the end.
+        Returns up to the given number of bytes, none at the end.
     delimiter
         The delimiter of cells; None to detect it.
     missing
-        Which cells say that there is no value.
+        The cells that stand for a missing value.
     types
-        What columns hold, by name, where that is known; for others the first rows decide.
+        Types of columns, by name, where known; those of others are inferred from the first rows.
     limit
         Maximum length of a row in bytes.
 
@@ -51,9 +51,9 @@ class DelimitedTable:
     Attributes
     ----------
     read
-        Reads on; another function may be put in its place.
+        Reads further bytes; may be replaced by another function.
     types
-        What its columns hold, by name, as far as that was decided.
+        Types of its columns, by name, as far as they were determined.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class DelimitedTable:
         self._limit = limit
         self.read = read
         self._blocks = read_lines(lambda size: self.read(size), limit)
-        #: Blocks that were read to look at the first lines.
+        #: Blocks that were read for the first lines.
         self._first: list[Lines] = []
         sample = self._sample()
         self._dialect = sniff(sample) if delimiter is None else with_blanks(delimiter, sample)
@@ -91,10 +91,10 @@ class DelimitedTable:
         }
 
     def describe(self) -> str:
-        """The detected format, in a line."""
+        """The detected format, in one line."""
         delimiter = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
         unnamed = sum(column is None for column in self._columns)
-        left_out = f"; left out, without a name: {unnamed:,}" if unnamed else ""
+        left_out = f"; columns without a name, left out: {unnamed:,}" if unnamed else ""
         return f"table: columns separated by {delimiter}: {described(self._columns)}{left_out}"
 
     def pieces(self) -> Iterator[Piece]:
@@ -117,13 +117,13 @@ class DelimitedTable:
         return Piece(lines, refused)
 
     def _all_rows(self) -> Iterator[list[Row]]:
-        """Rows, as many at once as one reads at once, from the header on."""
+        """Rows from the header on, in batches as they are read."""
         splitter = Splitter(self._dialect, self._width, self._limit)
         rest: list[str] = []
         for block in self._all_blocks():
             rows: list[Row] = []
             for lines, overlong in _parts(block):
-                # A row that has a line which is too long in it is too long itself.
+                # A row that contains a line that is too long is too long itself.
                 more, rest = splitter.split([*rest, *lines], at_end=overlong is not None)
                 rows += more
                 rows += [] if overlong is None else [overlong]
@@ -136,7 +136,7 @@ class DelimitedTable:
         yield from self._blocks
 
     def _sample(self) -> list[str]:
-        """The first lines: the same ones, however the input comes."""
+        """The first lines, regardless of how the input is split into blocks."""
         sample: list[str] = []
         size = 0
         for block in self._blocks:
@@ -149,7 +149,7 @@ class DelimitedTable:
         return sample
 
     def _rows_of(self, sample: list[str]) -> list[list[str]]:
-        """The header and the first rows that have as many cells."""
+        """The header and those of the first rows that have as many cells."""
         rows, _ = Splitter(self._dialect, None, self._limit).split(sample, at_end=False)
         if not rows:
             raise RunError(f"{self._name} has no header row with column names")
@@ -186,7 +186,7 @@ def _lines(block: Lines) -> list[str]:
 
 
 def _parts(block: Lines) -> Iterator[tuple[list[str], Refused | None]]:
-    """Lines in a row, each time up to one that was too long and was cut."""
+    """Consecutive lines, each time up to one that was too long and was cut."""
     lines, begin = _lines(block), 0
     for at in sorted(number - block.first for number in block.overlong):
         yield lines[begin:at], Refused(lines[at].rstrip("\r\n"), TOO_LONG)

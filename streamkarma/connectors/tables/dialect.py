@@ -6,12 +6,12 @@ import sys
 
 from streamkarma.connectors.tables.rows import Dialect, Refused, Splitter
 
-#: Possible delimiters; of equally good ones the first is taken.
+#: Possible delimiters; the first wins ties.
 _DELIMITERS = (",", "\t", ";", "|")
 
 
 def sniff(lines: list[str]) -> Dialect:
-    """The dialect in which most rows have as many cells as the header; of several the one with most cells.
+    """The dialect in which most rows have as many cells as the header; among ties, the one with most cells.
 
     Examples
     --------
@@ -22,14 +22,14 @@ def sniff(lines: list[str]) -> Dialect:
 
 
 def with_blanks(delimiter: str, lines: list[str]) -> Dialect:
-    """The dialect of a delimiter; a blank behind it does not count where each in the header has one."""
+    """The dialect of a delimiter; blanks after it are skipped if each in the header is followed by one."""
     first = next((line for line in lines if line.strip()), "")
     parts = first.split(delimiter)[1:]
     return Dialect(delimiter, bool(parts) and all(part.startswith(" ") for part in parts))
 
 
 def _fit(lines: list[str], delimiter: str) -> tuple[float, int]:
-    """Share of the rows that have as many cells as the header, and how many these are."""
+    """Fraction of the rows that have as many cells as the header, and the number of these cells."""
     rows, _ = Splitter(Dialect(delimiter), None, sys.maxsize).split(lines, at_end=False)
     sizes = [0 if isinstance(row, Refused) else len(row) for row in rows]
     if not sizes or sizes[0] < 2:

@@ -1,4 +1,4 @@
-"""What a file holds, by its name."""
+"""The format of a file, from its name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKED = (".gz", ".zst")
 
 
 def format_of(path: str) -> str:
-    """One of FORMATS: what the ending says, once that of a packed file is off; without one JSON lines.
+    """One of FORMATS, by the ending without that of compression; ``json`` if it is not known.
 
     Examples
     --------

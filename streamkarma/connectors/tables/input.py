@@ -1,4 +1,4 @@
-"""A table, read as if it were the lines of JSON that say the same."""
+"""A table, read as if it were the equivalent lines of JSON."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class TableInput(LineInput):
     is_file
         Whether it can be read again.
     types
-        What its columns hold, by name, for the model file.
+        Types of its columns, by name, for the model file.
     stack
-        Closes what it is read from.
+        Closes the underlying files.
 
     Examples
     --------
@@ -59,11 +59,11 @@ class TableInput(LineInput):
         return self._is_file
 
     def kept(self) -> dict[str, Any]:
-        """What its columns hold, so that they hold the same when the model is used again."""
+        """The types of its columns, so that they are the same when the model is used again."""
         return {"columns": self._types} if self._types else {}
 
     def close(self) -> None:
-        """Close what it is read from."""
+        """Close the underlying files."""
         self._stack.close()
 
     def _read_on(self, size: int) -> bytes:
@@ -81,7 +81,7 @@ class TableInput(LineInput):
             lines[at] = lines[at][:SHOWN_BYTES]
         self._text = b"\n".join(lines) if lines else "\n".join(piece.lines).encode()
         self._text, self._at = self._text + b"\n", 0
-        # What was read of the piece before may still be on its way.
+        # Lines of the previous piece may not have been processed yet.
         newly = {self._rows + at + 1: reason for at, reason in piece.refused.items()}
         self.refused = {**self._newly_refused, **newly}
         self._newly_refused = newly

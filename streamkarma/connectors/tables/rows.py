@@ -1,7 +1,7 @@
-"""Lines of text as rows of cells, and what is wrong with those that are none.
+"""Lines of text as rows of cells, and the reasons why some are refused.
 
-A stray quote must not swallow the rows behind it. So of what looks like a row over several lines, and has not
-the right number of cells, only the first line is refused, and reading goes on at the second.
+A stray quote must not swallow the rows after it. So if a row seems to span several lines but has the wrong
+number of cells, only its first line is refused, and reading continues at the second.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from _csv import Reader
 
-# Long texts are cells as well; how long a row may be is checked here.
+# Long texts are valid cells; the length of a row is checked here.
 csv.field_size_limit(1 << 30)
 
 TOO_LONG = "longer than the limit (see --max-record-bytes), or a quote in it is never closed"
@@ -22,24 +22,24 @@ NOT_UTF8 = "not valid UTF-8"
 
 
 class Dialect(NamedTuple):
-    """How cells are separated: by which character, and whether blanks after it count."""
+    """How cells are separated: by which character, and whether blanks after it are skipped."""
 
     delimiter: str
     skip_blanks: bool = False
 
     def reader(self, lines: Sequence[str]) -> Reader:
-        """Rows of the lines."""
+        """A reader of the lines as rows."""
         return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=self.skip_blanks, strict=True)
 
 
 class Refused(NamedTuple):
-    """Lines that are no row: what stands there, and why."""
+    """Text that is not a valid row, and the reason."""
 
     text: str
     reason: str
 
 
-#: A row is its cells.
+#: The cells of a row, or what was refused.
 Row = list[str] | Refused
 
 
@@ -51,9 +51,9 @@ class Splitter:
     dialect
         How cells are separated.
     width
-        Number of cells that a row has; None for any.
+        Number of cells in a row; None for any.
     limit
-        Most characters of a row.
+        Maximum number of characters in a row.
 
     Examples
     --------
@@ -68,9 +68,9 @@ class Splitter:
         self._limit = limit
 
     def split(self, lines: list[str], at_end: bool) -> tuple[list[Row], list[str]]:
-        """Rows, without those that are blank, and the lines of a last one that is not whole yet.
+        """Rows, without blank ones, and the lines of a last row that is still incomplete.
 
-        ``lines`` end with a newline each; ``at_end`` says that no other line will come.
+        Each of ``lines`` ends with a newline; ``at_end`` means that no other line follows.
         """
         try:
             rows: list[Row] = list(self._dialect.reader(lines))
@@ -102,7 +102,7 @@ class Splitter:
         return rows, []
 
     def _next(self, reader: Reader) -> tuple[list[str], str | None]:
-        """The cells of the next row, none if it is blank, and what is wrong with them."""
+        """The cells of the next row, none if it is blank, and the reason if it is invalid."""
         try:
             row = next(reader)
         except csv.Error as error:
@@ -114,12 +114,12 @@ class Splitter:
 
 
 def text_of(content: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 as lone surrogates, which make them again."""
+    """Bytes as text; those that are not UTF-8 as lone surrogates, which encode to the same bytes."""
     return content.decode("utf-8", "surrogateescape")
 
 
 def _is_unicode(cells: Sequence[str]) -> bool:
-    """Whether all bytes of what became these cells were UTF-8."""
+    """Whether these cells were decoded from valid UTF-8."""
     try:
         "".join(cells).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""A file of events of any format as a source."""
+"""A file of events in any format as a source."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def source_of(path: str, format: str | None = None, **how: Any) -> JsonLinesSour
 
 
 class TableSource(JsonLinesSource):
-    """A table. Its rows are lines of JSON from here on, and so is the position that a model file keeps.
+    """A table. Its rows are converted to lines of JSON, which the position in a model file refers to.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class TableSource(JsonLinesSource):
 
     def __init__(self, path: str, format: str, **how: Any) -> None:
         if format not in _TEXTS and path.endswith(PACKED):
-            raise UsageError(f"{path}: decompress it first; a {format} file is packed within")
+            raise UsageError(f"{path}: decompress it first; {format} files are compressed internally")
         super().__init__(path, **how)
         self.format = format
 
@@ -83,7 +83,7 @@ class TableSource(JsonLinesSource):
         )
         context.say(table.describe())
         if self.prefetch:
-            # From here on it is read in a thread, where no signal comes.
+            # From now on it is read in a thread, which receives no signals.
             table.read = file.read
         types = {**known, **table.types}
         return TableInput(self.path, table.pieces(), file.is_file, types, stack.pop_all())
@@ -100,7 +100,7 @@ def _opened(path: str) -> AbstractContextManager[IO[bytes]]:
 
 
 def _known_types(context: Context) -> Mapping[str, str]:
-    """What the model file says that columns hold."""
+    """The column types in the model file."""
     types = context.kept.get("columns", {})
     if not isinstance(types, dict) or not all(kind in TYPES for kind in types.values()):
         raise ModelFileError(f"{context.model_path} does not record the column types of its tables")

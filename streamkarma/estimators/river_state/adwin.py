@@ -67,7 +67,7 @@ def _put_together(given: Any) -> bytes:
         parts.append(_ROW.pack(room - 1, natural(used, room - 1), room))
         totals, variances = ([finite(number) for number in numbers] for numbers in each)
         if len(totals) != room or len(variances) != room:
-            raise ValueError("a row of an ADWIN has another number of buckets")
+            raise ValueError("a row of an ADWIN has the wrong number of buckets")
         parts += [struct.pack(f"<{room}d", *totals), _LENGTH.pack(room), struct.pack(f"<{room}d", *variances)]
     width = sum(used << level for level, (used, *_) in enumerate(rows))
     # Dropping the oldest bucket requires one in the last row.

@@ -68,7 +68,7 @@ def class_named(name: Any) -> type:
     """The class with this name; ValueError if it is not allowed."""
     found = _find(name) if isinstance(name, str) else None
     if found is None:
-        raise ValueError(f"{name!r:.100} is no class of a river model")
+        raise ValueError(f"{name!r:.100} is not a class that a river model may contain")
     return found
 
 

@@ -91,7 +91,7 @@ class _Reader:
                 return adwin.window_of(numbers)
             case {"object": name, "attributes": _}:
                 return object.__new__(class_named(name))
-        raise ValueError("a river model has a part that is nothing known")
+        raise ValueError("a river model has a part of unknown type")
 
     def _fill(self, node: dict[str, Any], made: Any) -> None:
         match node:
@@ -151,12 +151,12 @@ class _Reader:
             case {"partial": [{"named": _} | {"class": _} as made, arguments, names]}:
                 given = {name: deeper(each) for name, each in names}
                 return functools.partial(deeper(made), *deeper(arguments), **given)
-        raise ValueError("a river model has a value that is nothing known")
+        raise ValueError("a river model has a value of unknown type")
 
     def _number(self, value: Any) -> float:
         number = self._value(value)
         if type(number) not in (int, float):
-            raise ValueError("a weight of a river model is no number")
+            raise ValueError("a weight of a river model is not a number")
         return float(number)
 
     def _generator(self, spare: Any) -> random.Random:

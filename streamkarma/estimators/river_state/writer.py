@@ -167,7 +167,7 @@ class _Writer:
             return self._vector(value)
         if kind is AdaptiveWindowing:
             if (numbers := adwin.numbers_of(value)) is None:
-                raise _RefusedError("an ADWIN of another river")
+                raise _RefusedError("an ADWIN of another version of river")
             return {"adwin": numbers}
         return self._object(value)
 

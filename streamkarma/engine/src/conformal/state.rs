@@ -9,7 +9,7 @@ use crate::state::{Refused, State, ensure};
 
 /// Why a state is rejected.
 const CONTRADICTION: &str = "the scores by which intervals or sets are calibrated contradict themselves";
-/// The total number of scores, and the number when each remaining one arrived; states of older versions lack it.
+/// The total number of scores, and the number when each remaining one arrived.
 const LEARNED_AT: &str = "learned_at";
 /// The allowed miss rate is driven back to about 0 to 1; it never goes beyond this.
 const FARTHEST_SHARE: f64 = 10.0;
@@ -93,9 +93,6 @@ fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Kept), 
 
 /// The total number of scores, and the number when each remaining one arrived.
 fn restored_counts(state: &State, scores: usize) -> Result<(u64, Vec<u64>), Refused> {
-    if !state.0.contains_key(LEARNED_AT) {
-        return Ok((scores as u64, (1..=scores as u64).collect()));
-    }
     let (&[count, ref learned_at @ ..], _) = state.i64s(LEARNED_AT)? else {
         return Err(CONTRADICTION.to_owned());
     };

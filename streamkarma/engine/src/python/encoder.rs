@@ -371,7 +371,7 @@ impl Encoder {
         self.inner.moments().into_pyarray(py).reshape([self.coordinate_count(), WIDTH])
     }
 
-    /// What became of the values of each attribute, shape (attributes, 6): see `_engine.pyi`.
+    /// What became of the values of each attribute, shape (attributes, 10): see `_engine.pyi`.
     fn tallies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let rows = self.inner.tallies().iter().flat_map(Tally::row).map(|count| count as i64);
         rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.attribute_count(), Tally::WIDTH])

@@ -315,7 +315,7 @@ fn units_of((targets, centres, spreads): Units) -> Vec<(f64, Unit)> {
 /// ValueError for a label that is none of several classes; NaN means that there is no label to learn.
 fn check_label(label: f64, classes: usize) -> PyResult<()> {
     if classes > 1 && !label.is_nan() && !(0.0..classes as f64).contains(&label) {
-        return Err(PyValueError::new_err(format!("the label {label} is none of {classes} classes")));
+        return Err(PyValueError::new_err(format!("the label {label} is not one of {classes} classes")));
     }
     Ok(())
 }

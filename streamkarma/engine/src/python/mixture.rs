@@ -119,7 +119,7 @@ impl Aggregator {
         }
         let is_known = |label: &f64| label.is_nan() || (0.0..classes as f64).contains(label);
         if classes > 1 && !labels.iter().all(is_known) {
-            return Err(PyValueError::new_err(format!("a label is none of {classes} classes")));
+            return Err(PyValueError::new_err(format!("a label is not one of {classes} classes")));
         }
         let scores = scores.as_array();
         let scores = scores.as_standard_layout();

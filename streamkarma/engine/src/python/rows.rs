@@ -36,7 +36,7 @@ fn column_of(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     if let Ok(named) = column.cast::<PyTuple>() {
         let (indices, texts): (PyReadonlyArray1<i64>, Vec<Vec<u8>>) = named.extract()?;
         // -1 stands for the last one.
-        let index = |&index: &i64| if index < 0 { texts.len() - 1 } else { index as usize };
+        let index = |&index: &i64| if index < 0 { texts.len().wrapping_sub(1) } else { index as usize };
         let indices: Vec<usize> = indices.as_array().iter().map(index).collect();
         if indices.iter().any(|&index| index >= texts.len()) {
             return Err(PyValueError::new_err("an index without a meaning"));

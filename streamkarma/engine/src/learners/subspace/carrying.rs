@@ -23,8 +23,8 @@ impl Subspace {
         if change.keeps_names() && change.keeps_scales() && change.target == (0.0, 1.0) {
             return;
         }
-        let is_dropped = |(_, owner): &(usize, &u32)| **owner != NOBODY;
-        let owned = self.owners.iter().enumerate().filter(is_dropped);
+        let is_owned = |(_, owner): &(usize, &u32)| **owner != NOBODY;
+        let owned = self.owners.iter().enumerate().filter(is_owned);
         let dropped = owned.filter(|&(k, &owner)| change.place_of(owner, k as u32).is_none());
         let coordinates: Vec<u32> = dropped.map(|(k, _)| k as u32).collect();
         if !coordinates.is_empty() {

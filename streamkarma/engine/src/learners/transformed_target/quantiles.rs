@@ -27,8 +27,6 @@ const LEAPT: usize = 8;
 const LEAST_MIDDLE: f64 = 0.01;
 /// Upper bound of the numbers in a state.
 const LARGEST: f64 = 1e101;
-/// An array that models of older versions do not have: all weights were 1 there.
-const WEIGHTS: &str = "recent_weights";
 /// The message for an invalid state.
 const CONTRADICTION: &str = "the quantiles of the targets contradict themselves";
 
@@ -112,7 +110,7 @@ impl Quantiles {
         state.put_f64s("quantiles", self.now.to_vec(), &[4]);
         let (targets, weights) = self.recent.iter().copied().unzip();
         state.put_f64s("recent", targets, &[self.recent.len()]);
-        state.put_f64s(WEIGHTS, weights, &[self.recent.len()]);
+        state.put_f64s("recent_weights", weights, &[self.recent.len()]);
         state.put_i64s("looks", vec![self.looks as i64], &[1]);
         state
     }
@@ -124,10 +122,9 @@ impl Quantiles {
     /// If no sequence of targets could have produced these numbers.
     pub fn restored(state: &State) -> Result<Self, Refused> {
         let (now, recent) = (state.f64s("quantiles")?.0, state.f64s("recent")?.0);
+        let weights = state.f64s("recent_weights")?.0;
         let now: [f64; 4] = now.try_into().map_err(|_| CONTRADICTION)?;
         let &[looks] = state.i64s("looks")?.0 else { return Err(CONTRADICTION.to_owned()) };
-        let once = vec![1.0; recent.len()];
-        let weights = if state.0.contains_key(WEIGHTS) { state.f64s(WEIGHTS)?.0 } else { &once };
         let weighed = weights.len() == recent.len() && weights.iter().all(|weight| *weight > 0.0);
         let bounded = now.iter().chain(recent).chain(weights).all(|number| number.abs() <= LARGEST);
         // The distance is half as large where an inner quantile equals an outer one, less rounding errors.
