@@ -42,7 +42,7 @@ fn read(arrays: &Bound<'_, PyDict>, are_inputs: bool) -> PyResult<State> {
         } else if let Ok(array) = value.extract::<PyReadonlyArrayDyn<bool>>() {
             Array::Bool(flat(&array), array.shape().to_vec())
         } else {
-            return Err(PyValueError::new_err(format!("the array {name} has a type that a state cannot have")));
+            return Err(PyValueError::new_err(format!("the array {name} has an unsupported type")));
         };
         state.0.insert(name, array);
     }
