@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_holds_what_a_plain_list_would() {
+    fn window_matches_a_plain_list() {
         let mut adwin = Adwin::new(0.002);
         let values: Vec<f64> = noise(1).take(3000).collect();
         assert!(values.iter().all(|&value| adwin.update(1, value, value * value).is_none()));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_found_soon_and_the_old_dropped() {
+    fn change_is_detected_soon_and_drops_old_values() {
         let before = noise(2).take(2000).map(|u| f64::from(u < 0.1));
         let mut values = before.chain(noise(3).map(|u| f64::from(u < 0.5))).enumerate();
         let mut adwin = Adwin::new(0.002);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_no_change() {
+    fn noise_raises_no_alarm() {
         for seed in 0..20 {
             let mut adwin = Adwin::new(0.002);
             let wrong: Vec<f64> = noise(seed).take(20_000).map(|u| f64::from(u < 0.1)).collect();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn bunches_are_no_change_and_a_change_among_them_is_found() {
+    fn bunches_raise_few_alarms_and_hide_no_change() {
         let mut alarms = 0;
         for seed in 0..10 {
             let mut adwin = Adwin::new(0.002);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_change() {
+    fn empty_batch_has_no_effect() {
         let mut adwin = Adwin::new(0.5);
         assert_eq!((adwin.update(0, 0.0, 0.0), adwin.update(1, 1.0, 1.0)), (None, None));
         assert_eq!((adwin.len(), adwin.mean()), (1, 1.0));

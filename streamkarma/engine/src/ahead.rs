@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_behind_their_key() {
+    fn name_is_found_after_its_key() {
         for (text, name) in [
             (&br#": "one", "x": 1}"#[..], Some(&b"one"[..])),
             (br#":"one"}"#, Some(b"one")),

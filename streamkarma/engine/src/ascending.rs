@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_come_in_the_order_of_their_numbers() {
+    fn places_are_sorted_by_number() {
         let mut ascending = Ascending::default();
         for (numbers, most) in [(vec![], 1), (vec![5, 64, 0, 63, 129], 130), (vec![2, 1], 3)] {
             let (mut found, mut sorted) = (Vec::new(), numbers.clone());

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_has_one_ticket_until_it_is_learned() {
+    fn event_keeps_its_ticket_until_learned() {
         let (mut model, mut seed) = (Asked::default(), 1_u64);
         let mut waiting = std::collections::BTreeMap::new();
         for _ in 0..500 {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_known_again_in_any_order_and_when_their_names_are_learned() {
+    fn events_match_regardless_of_order_and_new_names() {
         let mut model = Asked::default();
         let first = told(&mut model, &[(1, 2.0), (PASSING, 7.0), (PASSING + 1, 8.0), (5, f64::NAN)], false);
         told(&mut model, &event(3), false);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn past_the_bound_the_oldest_is_dropped() {
+    fn oldest_event_is_dropped_beyond_the_limit() {
         let mut model = Asked { most: 3, ..Asked::default() };
         let asked: Vec<u64> = (1..6).map(|n| told(&mut model, &event(n), false)).collect();
         let learned: Vec<u64> = (1..6).map(|n| told(&mut model, &event(n), true)).collect();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn states_no_run_could_have_left_are_refused() {
+    fn impossible_states_are_refused() {
         for keys in [vec![1, 1], vec![NOTHING], (1..MOST as u64 + 2).collect()] {
             let mut state = State::default();
             state.put_u64s("asked", keys.clone(), &[keys.len()]);

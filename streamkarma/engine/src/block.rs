@@ -57,7 +57,7 @@ impl<'a> Event<'a> {
 
 /// Attributes and coordinates that were evicted before an event; their indices are used again for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gone {
+pub struct Evicted {
     /// Where the items of that event begin.
     pub before: usize,
     /// Attributes, ascending.
@@ -92,7 +92,7 @@ pub struct Block<'a> {
     /// See [`Event`].
     pub raw: &'a [f64],
     /// What was evicted along the way, in the order of the events.
-    pub gone: &'a [Gone],
+    pub gone: &'a [Evicted],
 }
 
 impl<'a> Block<'a> {
@@ -121,7 +121,7 @@ impl<'a> Block<'a> {
     }
 
     /// What was evicted before event `t`.
-    pub fn gone_before(&self, t: usize) -> Option<&'a Gone> {
+    pub fn evicted_before(&self, t: usize) -> Option<&'a Evicted> {
         if self.gone.is_empty() {
             return None;
         }

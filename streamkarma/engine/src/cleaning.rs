@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_back_is_a_sentinel_and_what_does_not_is_none() {
+    fn only_recurring_values_become_sentinels() {
         let mut sentinels = Sentinels::default();
         assert!((0..100).all(|i| sentinels.vote(1e6 + f64::from(i)) != Verdict::Found));
         let verdicts: Vec<_> = (0..5).map(|_| sentinels.vote(-9999.0)).collect();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn words_for_nothing_are_known_in_any_case() {
+    fn words_for_missing_values_ignore_case() {
         let rules = Rules::default();
         assert!(
             ["", " ", "N/A", "NaN", "None", "?", "-"].iter().all(|word| rules.is_nothing(word.as_bytes()))

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::block::{Block, Gone};
+use crate::block::{Block, Evicted};
 use crate::rate_key::is_key;
 
 /// Encoded events, stored one after another.
@@ -19,7 +19,7 @@ pub struct Encoded {
     /// The raw values, before they were standardised.
     pub raw: Vec<f64>,
     /// As in a block.
-    pub gone: Vec<Gone>,
+    pub gone: Vec<Evicted>,
     /// The positions, ascending, of items that events do not contain themselves: values carried over from their
     /// entities, and rates.
     pub derived: Vec<usize>,
@@ -80,9 +80,9 @@ impl Encoded {
     }
 
     /// What was evicted before an event, for events that begin at other `starts`.
-    fn moved(&self, gone: &Gone, starts: &[usize]) -> Gone {
+    fn moved(&self, gone: &Evicted, starts: &[usize]) -> Evicted {
         let event = self.starts.partition_point(|&start| start < gone.before);
-        Gone { before: starts[event], ..gone.clone() }
+        Evicted { before: starts[event], ..gone.clone() }
     }
 
     /// Event `t` by itself, without what has been evicted since.

@@ -38,7 +38,7 @@ use rates::{Key, RatePlaces};
 use survey::Survey;
 
 use crate::ascending::Ascending;
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::names::Foreign;
@@ -102,7 +102,7 @@ pub struct Encoder {
     /// Whether an attribute may have several items.
     has_several: bool,
     /// What was evicted for the event.
-    gone: Gone,
+    gone: Evicted,
 }
 
 /// What is counted about a value besides its presence.
@@ -182,7 +182,7 @@ impl Encoder {
             following: None,
             frozen: false,
             survey: None,
-            gone: Gone::default(),
+            gone: Evicted::default(),
         }
     }
 

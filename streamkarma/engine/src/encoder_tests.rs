@@ -24,7 +24,7 @@ fn encode(encoder: &mut Encoder, event: &[(&str, &str)], learned: bool) -> Encod
 }
 
 #[test]
-fn the_order_of_keys_does_not_show() {
+fn key_order_does_not_matter() {
     let (mut one, mut other) = (encoder(9, 9), encoder(9, 9));
     for (forth, back) in [
         ([("b", "1"), ("a", "x"), ("c", "3")], [("c", "3"), ("a", "x"), ("b", "1")]),
@@ -38,7 +38,7 @@ fn the_order_of_keys_does_not_show() {
 }
 
 #[test]
-fn what_is_predicted_leaves_no_trace_and_looks_as_it_will() {
+fn predicting_has_no_effect_and_previews_new_names() {
     let mut encoder = encoder(4, 9);
     encode(&mut encoder, &[("a", "1"), ("k", "u")], true);
     let before = encoder.moments();
@@ -52,7 +52,7 @@ fn what_is_predicted_leaves_no_trace_and_looks_as_it_will() {
 }
 
 #[test]
-fn what_an_event_alone_has_too_much_of_is_ignored_counted_and_named() {
+fn excess_attributes_are_ignored_counted_and_reported() {
     let mut encoder = encoder(3, 9);
     encode(&mut encoder, &[("a", "1"), ("b", "2"), ("c", "3"), ("a long name", "4")], true);
     assert_eq!(encoder.vocabulary().ignored, 2);
@@ -69,7 +69,7 @@ fn what_an_event_alone_has_too_much_of_is_ignored_counted_and_named() {
 }
 
 #[test]
-fn names_that_occur_twice_are_found() {
+fn repeated_names_are_detected() {
     let mut encoder = encoder(9, 9);
     encode(&mut encoder, &[("a", "1")], true);
     for names in [["a", "a"], ["n", "n"]] {
@@ -82,7 +82,7 @@ fn names_that_occur_twice_are_found() {
 }
 
 #[test]
-fn states_that_contradict_themselves_are_refused() {
+fn inconsistent_states_are_refused() {
     let mut encoder = encoder(9, 9);
     encode(&mut encoder, &[("a", "1"), ("k", "u")], true);
     let (rows, vocabulary) = (encoder.moments(), encoder.vocabulary().clone());
@@ -135,7 +135,7 @@ fn keys(encoded: &Encoded) -> Vec<u64> {
 }
 
 #[test]
-fn numbers_that_come_back_have_keys_of_their_value_and_of_their_neighbourhood() {
+fn recurring_numbers_have_keys_of_value_and_neighbourhood() {
     let bounds = Bounds { attributes: 9, coordinates: 20, name_bytes: 20, all_bytes: 400 };
     let (mut one, mut other) = (
         Encoder::new(bounds, true, f64::INFINITY).with_rates(1),

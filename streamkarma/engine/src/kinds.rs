@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn truths_and_moments_are_read_where_they_are_told() {
+    fn declared_booleans_and_times_are_parsed() {
         assert_eq!([&b"Yes"[..], b" off ", b"2"].map(truth), [Some(true), Some(false), None]);
         let seconds = |text: &[u8]| told_moment(text).map(|moment| moment.seconds);
         assert_eq!(seconds(b"1700000000"), Some(1.7e9));

@@ -71,7 +71,7 @@ fn values_of_every_kind() {
 }
 
 #[test]
-fn an_object_or_array_replaces_what_came_under_its_name_before() {
+fn repeated_keys_replace_values_of_any_kind() {
     for (line, expected) in [
         (r#"{"g":1,"g":{"x":2}}"#, &[("g.x", 2.0)][..]),
         (r#"{"g":{"x":1},"g":2}"#, &[("g", 2.0)]),
@@ -87,7 +87,7 @@ fn an_object_or_array_replaces_what_came_under_its_name_before() {
 }
 
 #[test]
-fn nested_names_are_joined_and_the_last_of_equal_ones_counts() {
+fn nested_names_are_joined_and_the_last_duplicate_wins() {
     let mut encoder = encoder();
     let line = r#"{"a":1,"g":{"x":1},"a":2,"g":{"lat":[3,null,{"z":4,"z":5}]},"y":7,"y":"spam"}"#;
     let events = read(&reading("id"), &mut encoder, line);
@@ -103,7 +103,7 @@ fn nested_names_are_joined_and_the_last_of_equal_ones_counts() {
 }
 
 #[test]
-fn what_is_no_event_is_passed_over_and_leaves_no_trace() {
+fn invalid_lines_are_rejected_without_effect() {
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(32), "]".repeat(32));
     for (line, why) in [
         ("[1]", "an array, where an object is expected"),
@@ -130,7 +130,7 @@ fn what_is_no_event_is_passed_over_and_leaves_no_trace() {
 }
 
 #[test]
-fn reading_stops_before_a_label_that_is_not_known() {
+fn reading_stops_before_an_unknown_label() {
     let (mut encoder, text) = (encoder(), "{\"a\":1}\n{\"new\":1,\"y\":\"ham\"}\n{}\n");
     let events = read(&reading("id"), &mut encoder, text);
     assert_eq!(events.unknown.as_deref(), Some("\"ham\""));
@@ -145,7 +145,7 @@ fn reading_stops_before_a_label_that_is_not_known() {
 }
 
 #[test]
-fn a_label_that_was_refused_is_rejected_where_it_comes_again() {
+fn refused_label_is_rejected_when_it_recurs() {
     let mut labels = labels();
     labels.refused.insert("\"ham\"".to_owned(), "no class".to_owned());
     let (mut encoder, text) = (encoder(), "{\"new\":1,\"y\":\"ham\"}\n{\"a\":1,\"y\":7}\n{\"y\":\"eggs\"}\n");
@@ -172,7 +172,7 @@ fn broken_bytes_never_panic() {
 }
 
 #[test]
-fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
+fn prefetching_entities_does_not_change_results() {
     // More than the maximum, so that some are evicted; then names written in every way, wrong, nested or missing.
     let mut text: String = (0..5500).map(|n| format!("{{\"who\":\"e{n}\",\"a\":{n},\"y\":7}}\n")).collect();
     for n in 500..1500 {
@@ -200,7 +200,7 @@ fn entities_that_are_fetched_ahead_say_what_they_would_say_anyway() {
 }
 
 #[test]
-fn integers_of_which_floats_have_not_all_digits_are_told_apart() {
+fn integers_beyond_float_precision_are_distinct() {
     // The last one is read by the slower method.
     for whole in ["9007199254740992", "1234567890123456788", "18446744073709551614", "-92233720368547758070"]
     {
@@ -216,7 +216,7 @@ fn integers_of_which_floats_have_not_all_digits_are_told_apart() {
 }
 
 #[test]
-fn labels_that_are_long_integers_are_classes_by_all_digits() {
+fn long_integer_labels_are_matched_by_all_digits() {
     let mut classes = Classes::default();
     classes.add_number("1152921504606846977", 1_152_921_504_606_846_976.0, 0);
     classes.add_number("1152921504606846976", 1_152_921_504_606_846_976.0, 1);

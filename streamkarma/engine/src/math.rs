@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_at_a_time_are_as_one_by_one() {
+    fn batched_logistic_matches_single_calls() {
         let scores: Vec<f64> = (-7_000..=7_000).map(|tenths| 0.1 * f64::from(tenths)).collect();
         let mut all = scores.clone();
         logistic_all(&mut all);

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_shown_without_what_cannot_be() {
+    fn shown_names_are_printable_and_short() {
         assert_eq!(shown("\x1b[31m\né".as_bytes()), "\u{fffd}[31m\u{fffd}é");
         assert_eq!(shown(&[b'x'; 1000]), format!("{}…", "x".repeat(60)));
         assert_eq!(shown("'a\\\u{301}\u{a0}".as_bytes()), "'a\\\u{301}\u{fffd}");

@@ -63,7 +63,7 @@ impl ObservedDrift {
         // Both these and the positions below ascend.
         let mut derived = events.derived.iter().copied().peekable();
         for (t, number) in (0..block.len()).zip(first..) {
-            if let Some(gone) = block.gone_before(t) {
+            if let Some(gone) = block.evicted_before(t) {
                 self.forget(&gone.attributes);
             }
             let mut place = block.starts[t];

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_come_back_and_values_are_none() {
+    fn keys_round_trip_and_plain_values_are_not_keys() {
         for key in [1, 2, 12_345, KEYS - 1] {
             assert!(as_value(key).is_finite());
             assert_eq!(from_value(as_value(key)), Some(key));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_have_keys_of_their_own() {
+    fn categories_have_distinct_keys() {
         let names = (0..20_000).map(|i| format!("{}{i}", "long ".repeat(i % 5)));
         let mut keys: Vec<u64> = names.flat_map(|name| [0, 1].map(|a| key_of(a, name.as_bytes()))).collect();
         keys.extend([&b""[..], b"\0", b"\0\0", b"12345678", b"12345678\0"].map(|name| key_of(0, name)));

@@ -92,7 +92,7 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn a_rise_is_told_within_some_dozen_events_and_chance_tells_none() {
+    fn rises_are_detected_soon_with_few_false_alarms() {
         for rate in [0.0, 0.01, 0.1, 0.3] {
             let (mut rise, mut numbers) = (Rise::default(), Random(3));
             let mut lose = |rise: &mut Rise, rate: f64| {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_give_it_back_and_nonsense_is_refused() {
+    fn state_round_trips_and_invalid_numbers_are_refused() {
         let mut rise = Rise::default();
         (0..300).for_each(|t| rise.observe(f64::from(t % 7), 0.5));
         assert_eq!(Rise::restored(&rise.numbers()).unwrap(), rise);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_left_out() {
+    fn missing_values_are_omitted() {
         let columns = [
             Column::Integers(vec![1, 2]),
             Column::Floats(vec![f64::NAN, 0.1]),

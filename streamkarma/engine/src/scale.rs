@@ -161,7 +161,7 @@ impl Scale {
         } else if self.kept < START {
             self.begin(value, weight);
         } else {
-            let away = self.go_on(value, weight, repeats);
+            let away = self.advance(value, weight, repeats);
             if !is_stuck {
                 self.follow(away, weight);
             }
@@ -281,7 +281,7 @@ impl Scale {
     }
 
     /// Add an ordinary value; returns its distance from the mean, clipped at the edge.
-    fn go_on(&mut self, value: f64, weight: f64, repeats: bool) -> f64 {
+    fn advance(&mut self, value: f64, weight: f64, repeats: bool) -> f64 {
         let unit = self.unit();
         let away = value - self.ordinary.mean;
         // A value within the edge does not cost a square root.

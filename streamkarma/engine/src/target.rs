@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_survey_knows_the_same_however_it_is_divided() {
+    fn survey_is_independent_of_how_data_is_split() {
         let base = Targets::new(true, f64::INFINITY, false);
         let look = |from: u32, to: u32| {
             let mut targets = base.clone();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_targets_and_weights_come_the_scale_stays_finite() {
+    fn extreme_targets_and_weights_keep_the_scale_finite() {
         let mut targets = Targets::new(true, f64::INFINITY, true);
         for t in 0..800 {
             let target = if t % 100 == 99 { 1e100 } else { 1.0 };
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_leaves_no_trace_and_what_hardly_counts_hardly_any() {
+    fn previews_have_no_effect_and_tiny_weights_hardly_any() {
         for far in [false, true] {
             let (mut targets, mut plain) =
                 (Targets::new(true, f64::INFINITY, far), Targets::new(true, 1e9, far));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn standardised_targets_go_over_to_the_scale_of_all() {
+    fn merging_translates_standardised_targets() {
         let mut base = Targets::new(true, f64::INFINITY, false);
         let learn = |targets: &Targets, from: u32, to: u32| {
             let mut targets = targets.clone();

@@ -82,7 +82,7 @@ mod tests {
     };
 
     #[test]
-    fn rows_fall_to_their_leaves() {
+    fn rows_reach_the_right_leaves() {
         let nan = f64::NAN;
         let rows = [1.0, 0.0, nan, nan, 2.0, 0.0, 2.0, nan, 2.0, 0.5];
         let mut sums = [0.5; 10];
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn malformed_trees_are_refused() {
         let (rows, mut sums) = ([2.0, 0.0], [0.0]);
         for roots in [(-1, 0), (5, 0), (0, 1), (0, -1)] {
             assert!(TREE.sum(&[roots], &rows, 2, &mut sums, 1).is_err());

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_alike_count_as_one() {
+    fn runs_of_equal_values_count_as_one() {
         let single = 1.0 / 12.0;
         let alone = observed(1, 100_000);
         for values in [1.0, 8.0, 30.0, 64.0, 1e6] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn several_at_a_time_are_as_one_by_one() {
+    fn batches_match_single_values() {
         let (mut one, mut eight) = (Scatter::default(), Scatter::default());
         let values = [0.5, 0.25, 0.0, 1.0, 0.75, 0.5, 0.0, 0.125, 1.0, 0.0];
         for t in 0..1000 {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_give_it_back_and_nonsense_is_refused() {
+    fn state_round_trips_and_invalid_numbers_are_refused() {
         let scatter = observed(3, 1000);
         let numbers = scatter.numbers();
         assert_eq!(Scatter::restored(&numbers), Some(scatter));

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_come_back_to_the_bit() {
+    fn windows_round_trip_exactly() {
         for events in [0, 1, 100, 690, 720, 2000] {
             let (mut one, new) = (taught(events), Adwin::new(0.002));
             let mut two = new.restored(&one.state()).unwrap();

@@ -1,7 +1,7 @@
 //! Intervals around predicted numbers.
 
 use super::calibration::Calibration;
-use super::kept::{Kept, Said};
+use super::kept::{Kept, Prediction};
 
 /// Intervals that hold the target with the requested coverage; see the parent module.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ impl Intervals {
         if target.is_nan() {
             if ticket > 0 && prediction.is_finite() {
                 let threshold = self.calibration.threshold();
-                self.kept.keep(Said { ticket, threshold, numbers: Box::new([prediction]) });
+                self.kept.keep(Prediction { ticket, threshold, numbers: Box::new([prediction]) });
             }
         } else if learned {
             self.learn(prediction, target, ticket);

@@ -11,7 +11,7 @@ const BYTES: usize = 96;
 
 /// The prediction for an event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct Prediction {
     /// The ticket under which it was predicted.
     pub ticket: u64,
     /// Labels with scores up to this were in the prediction.
@@ -24,7 +24,7 @@ pub struct Said {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
     places: HashMap<u64, u64>,
-    said: BTreeMap<u64, Said>,
+    said: BTreeMap<u64, Prediction>,
     numbers: usize,
     last: u64,
 }
@@ -32,7 +32,7 @@ pub struct Kept {
 impl Kept {
     /// Keep the prediction for an event, unless its ticket is already present; the oldest are evicted if there are too
     /// many.
-    pub fn keep(&mut self, said: Said) {
+    pub fn keep(&mut self, said: Prediction) {
         if self.places.contains_key(&said.ticket) {
             return;
         }
@@ -48,14 +48,14 @@ impl Kept {
     }
 
     /// The prediction for an event whose label has arrived.
-    pub fn take(&mut self, ticket: u64) -> Option<Said> {
+    pub fn take(&mut self, ticket: u64) -> Option<Prediction> {
         let said = self.said.remove(&self.places.remove(&ticket)?)?;
         self.numbers -= said.numbers.len();
         Some(said)
     }
 
     /// All predictions, the oldest first.
-    pub fn all(&self) -> impl Iterator<Item = &Said> {
+    pub fn all(&self) -> impl Iterator<Item = &Prediction> {
         self.said.values()
     }
 
@@ -66,6 +66,6 @@ impl Kept {
 
     /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
-        self.said.len() * (BYTES + size_of::<Said>()) + 8 * self.numbers
+        self.said.len() * (BYTES + size_of::<Prediction>()) + 8 * self.numbers
     }
 }

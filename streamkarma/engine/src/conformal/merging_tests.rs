@@ -26,7 +26,7 @@ fn assert_alike(one: &Intervals, other: &Intervals) {
 }
 
 #[test]
-fn the_latest_scores_of_all_parts_are_there() {
+fn merging_keeps_the_latest_scores_of_all_parts() {
     let base = taught(&Intervals::new(0.9), 1000.0, 1.0, 400);
     let (one, two) = (taught(&base, 1.0, 2.0, 20), taught(&base, 2.0, 2.0, 500));
     // All 20 of one, and as many of the latest 230 of the other as fit.
@@ -45,7 +45,7 @@ fn the_latest_scores_of_all_parts_are_there() {
 }
 
 #[test]
-fn neither_order_nor_tree_shows() {
+fn merge_order_and_grouping_do_not_matter() {
     for (before, events) in [(0, [5, 10, 20]), (100, [40, 80, 60]), (400, [300, 90, 200])] {
         let base = taught(&Intervals::new(0.9), 3.0, 0.5, before);
         let [a, b, c] = [0, 1, 2].map(|m| taught(&base, m as f64, 0.1 * m as f64, events[m]));
@@ -59,7 +59,7 @@ fn neither_order_nor_tree_shows() {
 }
 
 #[test]
-fn sets_are_merged_likewise_and_other_coverages_refused() {
+fn sets_merge_and_other_coverages_are_refused() {
     let (mut base, mut members) = (Sets::new(0.9), [false; 2]);
     let mut part = base.clone();
     for t in 0..300 {

@@ -1,7 +1,7 @@
 //! Sets of classes.
 
 use super::calibration::Calibration;
-use super::kept::{Kept, Said};
+use super::kept::{Kept, Prediction};
 use crate::math::{exp, logistic};
 
 /// Sets that hold the class with the requested coverage; see the parent module.
@@ -47,7 +47,7 @@ impl Sets {
         let threshold = self.calibration.threshold();
         match class {
             None if ticket > 0 => {
-                self.kept.keep(Said { ticket, threshold, numbers: self.chances.as_slice().into() });
+                self.kept.keep(Prediction { ticket, threshold, numbers: self.chances.as_slice().into() });
             }
             Some(class) if learned => {
                 let before = self.kept.take(ticket);

@@ -2,7 +2,7 @@
 
 use super::calibration::Calibration;
 use super::intervals::Intervals;
-use super::kept::{Kept, MOST, MOST_NUMBERS, Said};
+use super::kept::{Kept, MOST, MOST_NUMBERS, Prediction};
 use super::sets::Sets;
 use super::window::Window;
 use crate::state::{Refused, State, ensure};
@@ -65,7 +65,7 @@ fn state(calibration: &Calibration, kept: &Kept) -> State {
     let learned_at: Vec<i64> = learned_at.map(|at| at as i64).collect();
     let numbers: Vec<f64> = kept.all().flat_map(|said| &said.numbers).copied().collect();
     // Infinity, for all labels, cannot be stored in a file.
-    let threshold = |said: &Said| if said.threshold == f64::INFINITY { -2.0 } else { said.threshold };
+    let threshold = |said: &Prediction| if said.threshold == f64::INFINITY { -2.0 } else { said.threshold };
     state.put_f64s("share", vec![calibration.share], &[1]);
     state.put_i64s(LEARNED_AT, learned_at, &[scores.len() + 1]);
     let size = scores.len();
@@ -121,7 +121,7 @@ fn restored_kept(state: &State) -> Result<Kept, Refused> {
         let (own, rest) = own.ok_or(CONTRADICTION)?;
         numbers = rest;
         let threshold = if threshold == -2.0 { f64::INFINITY } else { threshold };
-        kept.keep(Said { ticket, threshold, numbers: own.into() });
+        kept.keep(Prediction { ticket, threshold, numbers: own.into() });
     }
     ensure(numbers.is_empty() && kept.len() == count, CONTRADICTION)?;
     Ok(kept)

@@ -29,7 +29,7 @@ fn share(held: &[bool]) -> f64 {
 }
 
 #[test]
-fn every_stretch_holds_as_many_targets_as_were_asked_for() {
+fn intervals_reach_their_coverage_in_every_window() {
     for coverage in [0.8, 0.9, 0.98] {
         let mut intervals = Intervals::new(coverage);
         let held: Vec<bool> = noise()
@@ -46,7 +46,7 @@ fn every_stretch_holds_as_many_targets_as_were_asked_for() {
 }
 
 #[test]
-fn sets_hold_as_many_classes_as_were_asked_for() {
+fn sets_reach_their_coverage() {
     let (scores, labels) = classes();
     for coverage in [0.6, 0.9] {
         let mut sets = Sets::new(coverage);
@@ -63,7 +63,7 @@ fn sets_hold_as_many_classes_as_were_asked_for() {
 }
 
 #[test]
-fn the_quantile_is_that_of_the_latest_scores() {
+fn quantile_is_taken_over_the_latest_scores() {
     let mut intervals = Intervals::new(0.75);
     let targets: Vec<f64> = noise().into_iter().take(900).collect();
     let mut share = 0.25;
@@ -85,7 +85,7 @@ fn the_quantile_is_that_of_the_latest_scores() {
 }
 
 #[test]
-fn a_label_that_comes_late_is_judged_by_what_was_said() {
+fn late_label_is_scored_against_its_prediction() {
     let (mut late, mut prompt) = (Intervals::new(0.9), Intervals::new(0.9));
     for (t, target) in noise().into_iter().take(500).enumerate() {
         let ticket = t as u64 + 1;
@@ -106,7 +106,7 @@ fn a_label_that_comes_late_is_judged_by_what_was_said() {
 }
 
 #[test]
-fn what_is_not_learned_leaves_no_trace_and_a_state_all() {
+fn unlearned_events_have_no_effect_and_states_round_trip() {
     let (scores, labels) = classes();
     let (mut intervals, mut sets, mut members) = (Intervals::new(0.8), Sets::new(0.8), [false; 3]);
     for (t, target) in noise().into_iter().take(600).enumerate() {
@@ -130,7 +130,7 @@ fn what_is_not_learned_leaves_no_trace_and_a_state_all() {
 }
 
 #[test]
-fn two_classes_are_the_same_beside_more() {
+fn binary_scores_match_their_multiclass_form() {
     let (mut one, mut several) = (Sets::new(0.7), Sets::new(0.7));
     for (own, class) in classes().0.into_iter().zip(classes().1) {
         let mut members = [[false; 3]; 2];
@@ -142,7 +142,7 @@ fn two_classes_are_the_same_beside_more() {
 }
 
 #[test]
-fn states_no_run_could_have_left_are_refused() {
+fn impossible_states_are_refused() {
     let mut known = Sets::new(0.9);
     let mut members = [false; 2];
     for t in 0..9 {
@@ -183,7 +183,7 @@ fn states_no_run_could_have_left_are_refused() {
 }
 
 #[test]
-fn whatever_is_predicted_nothing_overflows() {
+fn extreme_predictions_do_not_overflow() {
     let mut intervals = Intervals::new(0.9);
     for prediction in [f64::NAN, f64::INFINITY, -1e308, 1e308, 0.0] {
         intervals.step(prediction, 1e100, true, 0);

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_statistics_stay_and_values_are_measured_by_them() {
+    fn freezing_keeps_names_and_statistics() {
         let bounds = Bounds { attributes: 99, coordinates: 200, name_bytes: 50, all_bytes: 9999 };
         let mut encoder = Encoder::new(bounds, true, f64::INFINITY);
         for i in 0..40 {

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_depends_neither_on_the_order_nor_on_how_values_are_divided() {
+    fn sample_is_independent_of_order_and_split() {
         for different in [10, 100, 130, 3000] {
             let values = drawn(4000, different);
             let whole = added(&values);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_told_from_what_does_not_and_from_exceptions() {
+    fn recurring_values_are_told_from_unique_ones_and_exceptions() {
         assert!(added(&drawn(4000, 100)).come_back());
         assert!(added(&drawn(9000, 3000)).come_back());
         assert!(!added(&drawn(4000, 1 << 40)).come_back());

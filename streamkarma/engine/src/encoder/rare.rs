@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_is_known_and_what_did_not_is_not() {
+    fn only_added_categories_are_found() {
         let mut once = Once::default();
         let names: Vec<String> = (0..200).map(|i| format!("category {i}")).collect();
         let (attribute, other) = (Name::Text(b"three"), Name::Text(b"four"));

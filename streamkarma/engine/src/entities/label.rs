@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_any_length_are_what_they_were() {
+    fn names_of_any_length_round_trip() {
         for length in [0, 1, SHORT - 1, SHORT, SHORT + 1, 300] {
             let name: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let label = Label::from(name.as_slice());

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_that_of_the_last_few() {
+    fn mean_covers_the_latest_labels() {
         let mut labels = PastLabels::new(PastLabel::Number(1.0), 1.0);
         assert_eq!((labels.mean, labels.count), (1.0, 1));
         labels.add(PastLabel::Number(0.0), 2.0);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_last_few_texts() {
+    fn shares_cover_the_latest_texts() {
         let mut labels = PastLabels::new(text(b"spam"), 1.0);
         labels.add(text(b"ham"), 2.0);
         labels.add(text(b"spam"), 3.0);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_begins_anew() {
+    fn label_of_another_kind_starts_over() {
         let mut labels = PastLabels::new(text(b"spam"), 1.0);
         labels.add(PastLabel::Number(7.0), 2.0);
         assert_eq!(labels, PastLabels::new(PastLabel::Number(7.0), 2.0));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_one_is_newer() {
+    fn exactly_one_of_two_is_newer() {
         let all = [
             PastLabels::new(PastLabel::Number(1.0), 1.0),
             PastLabels::new(PastLabel::Number(1.0), 2.0),

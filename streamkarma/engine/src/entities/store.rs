@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_value_of_each_attribute_stays() {
+    fn last_value_of_each_attribute_is_kept() {
         let (mut entity, mut all) = (Entity::new(b"one"), BTreeMap::new());
         // Adjacent attributes, attributes far apart, new ones between others, and a duplicate.
         let events: [&[u32]; 6] =

@@ -11,7 +11,7 @@
 //! when none of the others is; errors with it were the same. A category has the value 1 wherever it is present, and so
 //! only one bin.
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::learners::expanded::{
     Expanded, Expansion, Items, UNSEEN, pair, pair_at, pair_place, pair_places, pairs_of,
@@ -168,7 +168,7 @@ impl Expansion for BinFeatures {
         owner(low / BINS).joined(owner(high / BINS))
     }
 
-    fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {
+    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32> {
         let first = gone.coordinates.iter().map(|&own| own.saturating_mul(BINS));
         let bins: Vec<u32> =
             first.flat_map(|first| (0..BINS).map(move |bin| first.saturating_add(bin))).collect();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn features_of_one_and_of_two_values_add_up_to_one_and_keep_them() {
+    fn features_sum_to_one_and_preserve_values() {
         for t in 0..500 {
             let (a, b) = (number(2 * t), number(2 * t + 1));
             let all = features(512, &[0, 1, 2], &[1.0, a, b]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_do_not_jump_where_values_do_not() {
+    fn pair_features_are_continuous() {
         let at = |a: f64, b: f64| {
             let mut row = vec![0.0; 1000];
             features(512, &[0, 1, 2], &[1.0, a, b])
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn with_many_values_bins_are_hard_and_with_more_alone() {
+    fn many_values_get_hard_bins_and_more_get_no_pairs() {
         let (coordinates, values) = ([0, 1, 2, 3], [1.0, 0.1, -0.2, 0.3]);
         assert_eq!(features(24, &coordinates, &values).len(), 1 + 6 + 9);
         let rounded = features(8, &coordinates, &values);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn it_learns_a_box_and_comes_back() {
+    fn learns_a_box_and_state_round_trip() {
         let (mut learner, mut score, mut errors) = (learner(), [0.0], 0);
         for t in 0..3000 {
             let (a, b) = (number(2 * t), number(2 * t + 1));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn names_never_learned_leave_no_trace_and_none_breaks_anything() {
+    fn unknown_names_have_no_effect() {
         let (mut learner, mut score) = (learner(), [0.0]);
         let attributes = [0, 1, u32::MAX >> 1];
         let known = Event::of(&[0, 1], &[0, 1], &[1.0, 1.0]);

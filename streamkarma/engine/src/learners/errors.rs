@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_one_label_are_one_error() {
+    fn events_sharing_a_label_count_as_one_error() {
         let alone = alarm(1, 1.0, 700, 400);
         let (label, newer) = alone.unwrap();
         assert!((405..430).contains(&label) && newer <= (label + 2 - 400) as f64, "{label} {newer}");

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -41,7 +41,7 @@ pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
     fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set;
 
     /// The known indices of the features of evicted names, in any order.
-    fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32>;
+    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32>;
 }
 
 /// Features as items of an event, all of attribute 0.
@@ -144,9 +144,9 @@ impl<E: Expansion> Learner for Expanded<E> {
         linear.explain_items(&items.event(), |item| expansion.speaks_of(places[item], owner), into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         let coordinates = self.expansion.places_of(gone, &self.linear);
-        self.linear.forget(&Gone { coordinates, ..Gone::default() });
+        self.linear.forget(&Evicted { coordinates, ..Evicted::default() });
     }
 
     fn widen(&mut self, classes: usize) {

@@ -122,7 +122,7 @@ fn assert_same(one: &dyn Learner, other: &dyn Learner) {
 }
 
 #[test]
-fn names_in_another_order_and_merging_in_any_order() {
+fn renumbering_and_merge_order_do_not_matter() {
     for (kind, classes) in (0..KINDS).flat_map(|kind| [(kind, 1), (kind, 3)]) {
         let mut base = new(kind, false, 20);
         if classes > 1 {
@@ -171,7 +171,7 @@ fn norm(kind: usize, change: &Change, event: &[(u32, f64)]) -> f64 {
 }
 
 #[test]
-fn other_scales_leave_scores_but_for_the_norm() {
+fn rescaling_changes_scores_only_by_the_norm() {
     for (kind, within) in [(0, 1e-20), (1, 0.1), (2, 1e-20), (3, 0.1)] {
         let mut learner = new(kind, true, 20);
         for t in 0..400 {
@@ -220,13 +220,13 @@ fn weights_of_bins_interpolate() {
 }
 
 #[test]
-fn what_has_no_place_any_more_is_forgotten_and_hashed_tables_stay() {
+fn dropped_coordinates_are_forgotten_and_hashed_tables_kept() {
     for kind in 0..KINDS {
         let learner = taught(kind, &*new(kind, false, 20), 0..60);
         let mut change = none();
         (change.attributes[2], change.coordinates[2], change.owners[2]) = (DROPPED, DROPPED, DROPPED);
         let (mut cleared, mut carried) = (copy(kind, &*learner), carried(kind, &*learner, &change));
-        cleared.forget(&crate::block::Gone { before: 0, attributes: vec![2], coordinates: vec![2] });
+        cleared.forget(&crate::block::Evicted { before: 0, attributes: vec![2], coordinates: vec![2] });
         for t in 0..20 {
             let [one, other] = [&mut cleared, &mut carried]
                 .map(|each| take(&mut **each, &none(), &items(t, false), Lesson::NONE));

@@ -13,7 +13,7 @@ use super::sgd::{self, Sgd};
 use super::subspace::{self, Subspace};
 use super::support_vectors::pruning::Pruning;
 use super::support_vectors::{Rule, SupportVectors};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::encoded::Encoded;
 use crate::learner::{Learner, Lesson};
 use crate::loss::Loss;
@@ -156,17 +156,17 @@ fn near(one: &[f64], other: &[f64], by: f64) -> bool {
     one.iter().zip(other).all(|(one, other)| (one - other).abs() <= by * one.abs().max(1.0))
 }
 
-const CATEGORY: Gone = Gone { before: 0, attributes: Vec::new(), coordinates: Vec::new() };
+const CATEGORY: Evicted = Evicted { before: 0, attributes: Vec::new(), coordinates: Vec::new() };
 
 /// The eviction of the second category, and of an attribute with its number.
-fn cases() -> [(Gone, [u32; 2], [u32; 2]); 2] {
-    let category = Gone { coordinates: vec![KIND + 1], ..CATEGORY };
-    let attribute = Gone { attributes: vec![5], coordinates: vec![5], ..CATEGORY };
+fn cases() -> [(Evicted, [u32; 2], [u32; 2]); 2] {
+    let category = Evicted { coordinates: vec![KIND + 1], ..CATEGORY };
+    let attribute = Evicted { attributes: vec![5], coordinates: vec![5], ..CATEGORY };
     [(category, [KIND, KIND + 1], [KIND, 8]), (attribute, [5, 5], [7, 8])]
 }
 
 #[test]
-fn who_comes_next_begins_as_at_a_new_place() {
+fn reused_coordinates_start_afresh() {
     for (gone, own, new) in cases() {
         for (number, (mut one, mut other)) in plain().into_iter().zip(plain()).enumerate() {
             let first = stream(1, EVENTS, own, own);
@@ -191,7 +191,7 @@ fn score_at(learner: &mut dyn Learner, attribute: u32, coordinate: u32) -> f64 {
 }
 
 #[test]
-fn it_tells_as_little_as_what_was_never_learned() {
+fn evicted_coordinates_score_like_unseen_ones() {
     for (number, mut learner) in all().into_iter().enumerate() {
         teach(&mut *learner, &stream(3, EVENTS, [0, 0], [0, 0]));
         let (there, apart) = (score_at(&mut *learner, KIND, KIND + 1), score_at(&mut *learner, KIND, NEW));
@@ -206,7 +206,7 @@ fn it_tells_as_little_as_what_was_never_learned() {
 }
 
 #[test]
-fn only_what_was_given_up_is_lost() {
+fn eviction_leaves_other_scores_unchanged() {
     let linear: [Box<dyn Learner>; 7] = [
         Box::new(explicit(3, Update::Arow, 18)),
         Box::new(Bins::new(step(Update::Arow), 18, 512).unwrap()),
@@ -226,10 +226,10 @@ fn only_what_was_given_up_is_lost() {
 }
 
 #[test]
-fn blocks_are_single_events_and_what_comes_back_goes_on() {
+fn blocks_equal_single_events_and_state_round_trip() {
     let (mut first, labels) = stream(5, EVENTS, [0, 0], [0, 0]);
     for (t, (gone, ..)) in [(90, cases()[0].clone()), (91, cases()[1].clone()), (200, cases()[0].clone())] {
-        first.gone.push(Gone { before: first.starts[t], ..gone });
+        first.gone.push(Evicted { before: first.starts[t], ..gone });
     }
     let stream = (first, labels);
     for (mut whole, mut single) in every().into_iter().zip(every()) {
@@ -256,7 +256,7 @@ fn blocks_are_single_events_and_what_comes_back_goes_on() {
 }
 
 #[test]
-fn factors_begin_anew() {
+fn eviction_removes_factors() {
     let mut learner = factorisation();
     teach(&mut learner, &stream(7, EVENTS, [0, 0], [0, 0]));
     let before = learner.state();
@@ -272,7 +272,7 @@ fn factors_begin_anew() {
 }
 
 #[test]
-fn a_hashed_table_forgets_little_at_a_time() {
+fn hashed_tables_ignore_evictions_that_are_too_large() {
     let mut learner = explicit(2, Update::Arow, 8);
     for coordinate in 0..60 {
         let coordinates = [0, coordinate];
@@ -280,8 +280,8 @@ fn a_hashed_table_forgets_little_at_a_time() {
         learner.step(event, Lesson::of(1.0), &mut [0.0]);
     }
     assert!(learner.can_clear(16) && !learner.can_clear(17));
-    let one = Gone { coordinates: vec![7], ..Gone::default() };
-    let (before, many) = (learner.state(), Gone { coordinates: (1..60).collect(), ..Gone::default() });
+    let one = Evicted { coordinates: vec![7], ..Evicted::default() };
+    let (before, many) = (learner.state(), Evicted { coordinates: (1..60).collect(), ..Evicted::default() });
     learner.forget(&many);
     assert_eq!(learner.state(), before);
     learner.forget(&one);
@@ -289,7 +289,7 @@ fn a_hashed_table_forgets_little_at_a_time() {
 }
 
 #[test]
-fn of_what_is_too_much_a_hashed_table_clears_values_alone_and_one_part_after_the_other() {
+fn hashed_tables_clear_large_evictions_part_by_part() {
     let mut learner = explicit(2, Update::Arow, 10);
     for t in 0..200 {
         let (one, other) = (1 + t % 60, 1 + (t * 7 + 3) % 60);
@@ -306,7 +306,7 @@ fn of_what_is_too_much_a_hashed_table_clears_values_alone_and_one_part_after_the
     };
     let before: Vec<f64> = (1..=60).map(|k| alone(&mut learner, k)).collect();
     for turn in 1..=17 {
-        learner.forget(&Gone { coordinates: vec![7, 8, 9], ..Gone::default() });
+        learner.forget(&Evicted { coordinates: vec![7, 8, 9], ..Evicted::default() });
         assert_eq!(learner.state().i64s("known").unwrap().0[2], turn % 16);
     }
     let after: Vec<f64> = (1..=60).map(|k| alone(&mut learner, k)).collect();

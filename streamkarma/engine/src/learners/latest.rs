@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::learners::row::{Cell, Row};
 
 /// Events with more values than this are not kept: copying them would be slow, and they would take much memory.
@@ -69,7 +69,7 @@ impl<C: Cell> Latest<C> {
     }
 
     /// Record that coordinates were evicted after so many steps.
-    pub fn forget(&mut self, gone: &Gone, steps: u64) {
+    pub fn forget(&mut self, gone: &Evicted, steps: u64) {
         for &coordinate in &gone.coordinates {
             let at = coordinate as usize;
             self.gone_at.resize(self.gone_at.len().max(at + 1), 0);

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::f64::consts::LN_2;
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -73,7 +73,7 @@ impl Learner for Logarithmic {
         self.inner.explain(Event { values: &self.values, ..event }, into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.inner.forget(gone);
     }
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_learner_on_logarithms_alone_and_joined() {
+    fn equals_inner_learners_on_logarithms() {
         let mut outer = Logarithmic::new(inner(0.1));
         assert!(outer.join(&Logarithmic::new(inner(0.03))) && !outer.join(&*inner(0.03)));
         let mut apart = [inner(0.1), inner(0.03)];

@@ -2,7 +2,7 @@
 
 use super::codes::Codes;
 use super::row::{Cell, NOBODY, Row};
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::change::{Change, DROPPED};
 
 /// Codes, and the upper end of each one, computed once since many are looked up.
@@ -52,15 +52,15 @@ pub fn moved_owners<C: Cell>(row: &Row<C>, change: &Change) -> Vec<u32> {
 }
 
 /// The names that the merged model drops.
-pub fn dropped_by(change: &Change) -> Gone {
+pub fn dropped_by(change: &Change) -> Evicted {
     let dropped = |indices: &[u32]| {
         (0..).zip(indices).filter(|(_, new)| **new == DROPPED).map(|(old, _)| old).collect()
     };
-    Gone { before: 0, attributes: dropped(&change.attributes), coordinates: dropped(&change.coordinates) }
+    Evicted { before: 0, attributes: dropped(&change.attributes), coordinates: dropped(&change.coordinates) }
 }
 
 /// The same, and coordinates whose sign is flipped.
-pub fn gone_by(change: &Change) -> Gone {
+pub fn gone_by(change: &Change) -> Evicted {
     let mut gone = dropped_by(change);
     let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
     gone.coordinates.extend(turned);

@@ -10,7 +10,7 @@
 
 use std::f64::consts::SQRT_2;
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::learners::expanded::{Expanded, Expansion, Items, pair_at, pair_place, pair_places, pairs_of};
 use crate::learners::explicit::{Carried, Explicit, Set};
@@ -132,7 +132,7 @@ impl Expansion for ProductFeatures {
         owner(low).joined(owner(high))
     }
 
-    fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {
+    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32> {
         pairs_of(&gone.coordinates, linear)
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_whether_two_attributes_agree_and_comes_back() {
+    fn learns_attribute_agreement_and_state_round_trip() {
         let mut learner = learner();
         for t in 0..200 {
             let (a, b) = (f64::from(t % 2) * 2.0 - 1.0, f64::from(t / 2 % 2) * 2.0 - 1.0);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn names_never_learned_leave_no_trace_and_none_breaks_anything() {
+    fn unknown_names_have_no_effect() {
         let mut learner = learner();
         take(&mut learner, &[0, 1], &[1.0, 1.0], 1.0);
         let before = learner.state();

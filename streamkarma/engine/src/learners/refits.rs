@@ -16,7 +16,7 @@ use super::latest_state::Bounds;
 use super::moved_codes::{dropped_by, moved_owners, owners_of};
 use super::row::Row;
 use super::thinning::kept_weight;
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::change::Change;
 use crate::math::exp;
 use crate::merging::counted_together;
@@ -144,7 +144,7 @@ impl Refits {
     }
 
     /// Forget evicted coordinates.
-    pub fn forget(&mut self, gone: &Gone) {
+    pub fn forget(&mut self, gone: &Evicted) {
         self.latest.forget(gone, self.steps);
         self.row.forget(gone);
     }

@@ -5,7 +5,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::block::{Event, Gone, below};
+use crate::block::{Event, Evicted, below};
 use crate::scale::{LARGEST, within};
 
 /// The attribute of a coordinate that was never learned.
@@ -154,7 +154,7 @@ impl<C: Cell> Row<C> {
     }
 
     /// Forget which attributes evicted coordinates belonged to.
-    pub fn forget(&mut self, gone: &Gone) {
+    pub fn forget(&mut self, gone: &Evicted) {
         for &coordinate in below(&gone.coordinates, self.attributes.len()) {
             self.attributes[coordinate as usize] = NOBODY;
         }

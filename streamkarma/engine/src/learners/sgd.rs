@@ -8,7 +8,7 @@
 //! and below 1 / (2 |phi|²) for a regression, where an event moves the prediction half of the way to its target: beyond
 //! that the model would follow noise, and at 2 / |phi|² diverge.
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::learners::expanded::{Expanded, Expansion, Items};
 use crate::learners::explicit::{Carried, Explicit, Set};
@@ -100,7 +100,7 @@ impl Expansion for PlainFeatures {
         if place % 2 == 1 { Set::of_one(place / 2) } else { owner(place / 2) }
     }
 
-    fn places_of(&self, gone: &Gone, linear: &Explicit) -> Vec<u32> {
+    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32> {
         let presence = gone.attributes.iter().map(|&attribute| attribute * 2 + 1);
         let places = gone.coordinates.iter().map(|&coordinate| coordinate * 2).chain(presence);
         let known = linear.coordinates() as u32;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_textbook_step() {
+    fn steps_match_the_textbook() {
         for regression in [false, true] {
             let eta: f64 = 0.05;
             let (mut learner, mut w) = (learner(regression, eta), [0.0; 5]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_what_turns_around_after_any_time() {
+    fn follows_sign_flips_after_many_events() {
         let mut learner = learner(false, 0.1);
         for (sign, events) in [(1.0, 20_000), (-1.0, 300)] {
             for t in 0..events {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_share_the_features_of_an_event() {
+    fn joined_models_equal_separate_ones() {
         let (mut joined, mut alone) = (learner(false, 0.03), [learner(false, 0.03), learner(false, 0.1)]);
         assert!(joined.join(&alone[1]) && joined.models() == 2);
         for t in 0..50 {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_events_and_heavy_lessons_do_not_carry_it_away() {
+    fn wide_events_and_heavy_lessons_stay_bounded() {
         for regression in [false, true] {
             let mut learner = learner(regression, 1.0);
             for t in 0..300 {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learned_counts_half_after_a_half_life() {
+    fn weights_halve_after_a_half_life() {
         let settings = Settings { regression: false, eta: 0.1, half_life: 10.0, table_bits: 18 };
         let mut learner = Sgd::new(settings).unwrap();
         take(&mut learner, &[1.5], Lesson::of(1.0));

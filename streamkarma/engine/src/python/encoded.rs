@@ -4,8 +4,8 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
-use super::learner::{Arrays, GoneBefore, Items};
-use crate::block::{Block, Gone};
+use super::learner::{Arrays, EvictedBefore, Items};
+use crate::block::{Block, Evicted};
 use crate::encoded;
 use crate::rate_key::is_key;
 
@@ -23,7 +23,7 @@ type BlockArrays<'py> = (
     Bound<'py, PyArray1<i32>>,
     Bound<'py, PyArray1<i32>>,
     Bound<'py, PyArray1<f64>>,
-    Vec<GoneBefore>,
+    Vec<EvictedBefore>,
 );
 
 /// The same without what was evicted, and with the raw values.
@@ -75,7 +75,7 @@ impl Encoded {
     #[getter]
     fn last_gone(&self) -> Vec<u32> {
         let starts = &self.inner.starts;
-        let is_last = |gone: &&Gone| starts.len() > 1 && gone.before == starts[starts.len() - 2];
+        let is_last = |gone: &&Evicted| starts.len() > 1 && gone.before == starts[starts.len() - 2];
         self.inner.gone.last().filter(is_last).map_or_else(Vec::new, |gone| gone.coordinates.clone())
     }
 
@@ -141,7 +141,7 @@ impl Encoded {
 
 fn arrays_of<'py>(py: Python<'py>, block: &Block) -> BlockArrays<'py> {
     let Block { starts, attributes, coordinates, values, gone, .. } = block;
-    let before = |gone: &Gone| starts.partition_point(|&start| start < gone.before);
+    let before = |gone: &Evicted| starts.partition_point(|&start| start < gone.before);
     let gone = gone.iter().map(|gone| (before(gone), gone.attributes.clone(), gone.coordinates.clone()));
     let gone = gone.collect();
     let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();

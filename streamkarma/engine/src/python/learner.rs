@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::encoded::Given;
 use super::predicted::Predicted;
 use super::state::{from_python, to_python};
-use crate::block::{Block, Event, Gone};
+use crate::block::{Block, Event, Evicted};
 use crate::learner::{self, Fact, Lesson, Unit, bytes_in};
 
 /// Scores of events, shape (T, C), and losses, shape (T,).
@@ -56,7 +56,7 @@ impl Learner {
     }
 
     /// Forget what was evicted.
-    pub fn forget(&mut self, gone: &Gone) -> PyResult<()> {
+    pub fn forget(&mut self, gone: &Evicted) -> PyResult<()> {
         self.inner_mut()?.forget(gone);
         Ok(())
     }
@@ -83,11 +83,11 @@ pub struct Items {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
     values: Vec<f64>,
-    gone: Vec<Gone>,
+    gone: Vec<Evicted>,
 }
 
 /// What was evicted before which event of a Python `Block`: attributes and coordinates.
-pub type GoneBefore = (usize, Vec<u32>, Vec<u32>);
+pub type EvictedBefore = (usize, Vec<u32>, Vec<u32>);
 
 /// The raw target of each event, and the centre and the spread of the unit of its score.
 type Units<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>);
@@ -98,7 +98,7 @@ pub type Arrays<'py> = (
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, i32>,
     PyReadonlyArray1<'py, f64>,
-    Vec<GoneBefore>,
+    Vec<EvictedBefore>,
 );
 
 impl Items {
@@ -110,7 +110,7 @@ impl Items {
         if !starts.is_sorted() || !fits {
             return Err(PyValueError::new_err("the arrays of the block do not fit"));
         }
-        let gone: Vec<Gone> = gone.iter().filter_map(|gone| gone_before(&starts, gone)).collect();
+        let gone: Vec<Evicted> = gone.iter().filter_map(|gone| evicted_before(&starts, gone)).collect();
         if !gone.is_sorted_by(|one, next| one.before < next.before) {
             return Err(PyValueError::new_err("what was given up is not in the order of the events"));
         }
@@ -138,14 +138,14 @@ impl Items {
 }
 
 /// The engine's form; None past the last event.
-fn gone_before(starts: &[usize], (t, attributes, coordinates): &GoneBefore) -> Option<Gone> {
+fn evicted_before(starts: &[usize], (t, attributes, coordinates): &EvictedBefore) -> Option<Evicted> {
     let sorted = |indices: &[u32]| {
         let mut indices = indices.to_vec();
         indices.sort_unstable();
         indices
     };
     let before = *starts.get(*t)?;
-    Some(Gone { before, attributes: sorted(attributes), coordinates: sorted(coordinates) })
+    Some(Evicted { before, attributes: sorted(attributes), coordinates: sorted(coordinates) })
 }
 
 #[pymethods]

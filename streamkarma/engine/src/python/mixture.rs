@@ -132,7 +132,7 @@ impl Aggregator {
                 row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
             }
             losses[t] = self.inner.step(
-                engine::Said { scores: &row, observed: [items[t], -open[t]] },
+                engine::ExpertScores { scores: &row, observed: [items[t], -open[t]] },
                 labels[t],
                 engine::Count::of(weights[t]),
                 to,

@@ -59,7 +59,7 @@ impl Subspace {
         let block = given.block();
         py.detach(|| {
             for t in 0..block.len() {
-                if let Some(gone) = block.gone_before(t) {
+                if let Some(gone) = block.evicted_before(t) {
                     self.inner.forget(gone);
                 }
                 self.inner.observe(&block.event(t));

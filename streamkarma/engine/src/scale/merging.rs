@@ -184,7 +184,7 @@ impl Pool {
         let mut scale = Scale { ordinary, mode, mode_count, moved, kept: START, ..Scale::default() };
         if ordinary.count > 0.0 {
             let weight = self.few_count / self.few.len() as f64;
-            self.few.iter().for_each(|&value| _ = scale.go_on(value, weight, true));
+            self.few.iter().for_each(|&value| _ = scale.advance(value, weight, true));
             return Some(scale);
         }
         if !self.few.is_empty() {

@@ -24,7 +24,7 @@ fn assert_near(one: &Scale, other: &Scale, tolerance: f64) {
 }
 
 #[test]
-fn parts_have_the_moments_of_one_pass_and_the_base_counts_once() {
+fn merged_moments_match_one_pass_and_base_counts_once() {
     let values = numbers(2000);
     for (first, sizes) in [(0, [700, 1000, 300]), (300, [500, 900, 300]), (3, [5, 2, 1]), (3, [4, 30, 900])] {
         let base = scale_of(&values[..first], f64::INFINITY);
@@ -48,7 +48,7 @@ fn parts_have_the_moments_of_one_pass_and_the_base_counts_once() {
 }
 
 #[test]
-fn a_few_values_are_kept_until_there_are_more() {
+fn first_values_are_kept_until_there_are_more() {
     let [a, b] = [&[3.0, 1.0, 1e9][..], &[2.0, 5.0, 4.0]].map(|values| (scale_of(values, 1e9), 3));
     let both = merged(&Scale::default(), &[a, b], 1e9);
     let mut one = scale_of(&[3.0, 1.0, 1e9, 2.0, 5.0, 4.0], 1e9);
@@ -60,7 +60,7 @@ fn a_few_values_are_kept_until_there_are_more() {
 }
 
 #[test]
-fn a_value_that_most_events_share_stays_apart_where_it_is_the_same() {
+fn mode_stays_separate_only_if_parts_agree() {
     let counter = |common: f64, values: &[f64]| {
         let mixed: Vec<f64> = values.iter().flat_map(|value| [common, common, common, *value]).collect();
         (scale_of(&mixed, f64::INFINITY), mixed.len())
@@ -84,7 +84,7 @@ fn a_value_that_most_events_share_stays_apart_where_it_is_the_same() {
 }
 
 #[test]
-fn what_all_began_with_fades_before_it_is_taken_out() {
+fn base_fades_before_it_is_subtracted() {
     let (values, longest) = (numbers(900), 200.0);
     for first in [50, 150, 300] {
         let base = scale_of(&values[..first], longest);
@@ -106,7 +106,7 @@ fn what_all_began_with_fades_before_it_is_taken_out() {
 }
 
 #[test]
-fn a_scale_that_began_anew_does_not_have_the_base_taken_out() {
+fn base_is_not_subtracted_from_restarted_scales() {
     let values = numbers(3000);
     let shifted: Vec<f64> = values.iter().map(|value| value + 1000.0).collect();
     let base = scale_of(&values[..400], f64::INFINITY);
@@ -119,7 +119,7 @@ fn a_scale_that_began_anew_does_not_have_the_base_taken_out() {
 }
 
 #[test]
-fn whatever_a_file_holds_nothing_panics() {
+fn extreme_states_do_not_panic() {
     for (at, value) in [
         (0, 1e250),
         (1, -1e250),

@@ -22,7 +22,7 @@ fn scale_of(values: &[f64]) -> Scale {
 }
 
 #[test]
-fn where_nothing_moves_nothing_is_forgotten() {
+fn stationary_values_are_not_forgotten() {
     let uniform = numbers(SIZE);
     let of = |function: fn(f64) -> f64| uniform.iter().map(|&value| function(value)).collect::<Vec<_>>();
     let shapes = [
@@ -44,7 +44,7 @@ fn where_nothing_moves_nothing_is_forgotten() {
 }
 
 #[test]
-fn what_drifts_is_followed() {
+fn drifting_values_are_followed() {
     let drifts = |t: usize| 3.0 * t.saturating_sub(SIZE / 2) as f64 / (SIZE / 2) as f64;
     let (mut scale, mut distances) = (Scale::default(), Vec::new());
     for (t, value) in bell(SIZE).into_iter().enumerate() {
@@ -59,7 +59,7 @@ fn what_drifts_is_followed() {
 }
 
 #[test]
-fn after_a_jump_within_the_edge_it_is_there_soon() {
+fn scale_adapts_soon_after_a_jump_within_the_edge() {
     let values = bell(23_000);
     for (jump, times) in [(1.0, 1.0), (-2.0, 1.0), (0.0, 2.0), (0.0, 0.5), (1.0, 1.5)] {
         let moved: Vec<f64> = values[20_000..].iter().map(|value| jump + times * value).collect();
@@ -70,7 +70,7 @@ fn after_a_jump_within_the_edge_it_is_there_soon() {
 }
 
 #[test]
-fn no_fewer_than_the_shortest_memory_are_left_and_then_it_grows_again() {
+fn memory_shrinks_to_the_shortest_and_grows_again() {
     let mut values = bell(40_000);
     values[20_000..].iter_mut().for_each(|value| *value += 2.0);
     let soon = scale_of(&values[..21_500]);
@@ -82,7 +82,7 @@ fn no_fewer_than_the_shortest_memory_are_left_and_then_it_grows_again() {
 }
 
 #[test]
-fn parts_that_moved_have_so_much_less_of_what_all_began_with() {
+fn moved_parts_keep_less_of_the_base() {
     let values = bell(30_000);
     let base = scale_of(&values[..8000]);
     let moved: Vec<f64> = values[8000..20_000].iter().map(|value| value + 1.0).collect();

@@ -20,7 +20,7 @@ fn assert_near(one: (f64, f64), other: (f64, f64), tolerance: f64) {
 }
 
 #[test]
-fn without_far_values_it_is_the_mean_and_deviation_of_all() {
+fn without_outliers_it_matches_plain_mean_and_deviation() {
     for (factor, shift) in [(1.0, 0.0), (-7e-3, 1.7e5), (1e30, 3.0)] {
         let values: Vec<f64> = numbers(4000).iter().map(|value| factor * value + shift).collect();
         let centre = values[0];
@@ -59,7 +59,7 @@ fn parts_add_up_in_any_order() {
 }
 
 #[test]
-fn it_is_what_a_running_scale_comes_to() {
+fn summary_matches_a_running_scale() {
     let mut values = bell(20_000);
     values.iter_mut().step_by(25).for_each(|value| *value *= 1e6);
     let running = values.iter().fold(Scale::default(), |mut scale, &value| {
@@ -86,7 +86,7 @@ fn it_is_what_a_running_scale_comes_to() {
 }
 
 #[test]
-fn of_many_sizes_neighbours_share_a_bucket_whatever_the_order() {
+fn neighbouring_sizes_share_buckets_in_any_order() {
     let sizes: Vec<f64> = (-600..600).map(|power| 1.1 * math_pow(power)).collect();
     let mut forth = summary_of(&sizes);
     let back: Vec<f64> = sizes.iter().rev().copied().collect();
@@ -106,7 +106,7 @@ fn math_pow(power: i32) -> f64 {
 }
 
 #[test]
-fn what_comes_back_far_out_is_a_sentinel() {
+fn recurring_outlier_is_a_sentinel() {
     let mut values = bell(1000);
     values.extend([-9999.0; 60]);
     values.extend([5e5, 6e5]);

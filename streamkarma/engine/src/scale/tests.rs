@@ -13,7 +13,7 @@ pub(super) fn numbers(count: usize) -> Vec<f64> {
 }
 
 #[test]
-fn without_wild_values_it_is_the_mean_and_deviation_of_all() {
+fn without_outliers_it_matches_plain_mean_and_deviation() {
     let mut scale = Scale::default();
     let values = numbers(1000);
     for &value in &values {
@@ -29,7 +29,7 @@ fn without_wild_values_it_is_the_mean_and_deviation_of_all() {
 }
 
 #[test]
-fn whatever_a_file_holds_what_comes_out_is_finite() {
+fn extreme_states_give_finite_values() {
     for (at, value) in [
         (0, 1e-320),
         (1, 1e250),
@@ -53,7 +53,7 @@ fn whatever_a_file_holds_what_comes_out_is_finite() {
 }
 
 #[test]
-fn a_memory_of_one_value_knows_no_deviation() {
+fn memory_of_one_value_stays_finite() {
     let mut scale = Scale::default();
     for value in [1.0, 1.0, 2.0, 2.0, 0.0] {
         assert!(scale.standardise(value, 1.0, 1.0).value.is_finite());
@@ -61,7 +61,7 @@ fn a_memory_of_one_value_knows_no_deviation() {
 }
 
 #[test]
-fn a_weight_is_how_often_a_value_counts() {
+fn mean_and_deviation_are_weighted() {
     let (values, weights) = (numbers(600), &numbers(1200)[600..]);
     let of = |weight: &dyn Fn(usize) -> f64| {
         let mut scale = Scale::default();
@@ -88,7 +88,7 @@ fn a_weight_is_how_often_a_value_counts() {
 }
 
 #[test]
-fn wild_values_of_hardly_any_weight_do_not_move_a_scale() {
+fn outliers_of_tiny_weight_do_not_move_the_scale() {
     let values = numbers(2000);
     for first in [0, 40] {
         let (mut scale, mut plain) = (Scale::default(), Scale::default());

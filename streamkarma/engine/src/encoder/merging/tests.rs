@@ -69,7 +69,7 @@ fn assert_same(one: &Encoder, other: &Encoder) {
 }
 
 #[test]
-fn neither_order_nor_tree_shows_and_the_base_counts_once() {
+fn merge_order_does_not_matter_and_base_counts_once() {
     for first in [0, 40, 300] {
         let base = on(encoder(PLENTY), 0, first);
         let parts = [(first, first + 350), (first + 350, first + 360), (first + 360, first + 900)];
@@ -93,7 +93,7 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
 }
 
 #[test]
-fn parts_have_the_moments_and_counts_of_one_pass() {
+fn merged_moments_and_counts_match_one_pass() {
     let base = on(encoder(PLENTY), 0, 50);
     let parts = [(50, 400), (400, 700), (700, 701), (701, 701)];
     let parts = parts.map(|(from, to)| on(base.clone(), from, to));
@@ -114,7 +114,7 @@ fn parts_have_the_moments_and_counts_of_one_pass() {
 }
 
 #[test]
-fn values_mean_what_they_meant() {
+fn translated_values_keep_their_meaning() {
     let base = encoder(PLENTY);
     let mut parts = [(0, 300), (300, 800)].map(|(from, to)| on(base.clone(), from, to));
     let (mut all, changes) = merged(&base, &parts.each_ref());
@@ -138,7 +138,7 @@ fn values_mean_what_they_meant() {
 }
 
 #[test]
-fn of_too_many_names_those_of_the_base_stay_and_the_most_used() {
+fn base_and_most_used_names_survive_the_limit() {
     let bounds = Bounds { attributes: 6, ..PLENTY };
     let learn = |mut encoder: Encoder, names: &[(&str, usize)]| {
         for &(name, times) in names {
@@ -163,7 +163,7 @@ fn of_too_many_names_those_of_the_base_stay_and_the_most_used() {
 }
 
 #[test]
-fn rare_categories_of_two_parts_have_come_twice() {
+fn rare_categories_of_all_parts_are_remembered() {
     let event = |name: &str| [("id".to_owned(), name.to_owned())];
     let learn = |mut encoder: Encoder, names: &[&str]| {
         names.iter().for_each(|name| _ = encode(&mut encoder, &event(name), true));
@@ -185,7 +185,7 @@ fn rare_categories_of_two_parts_have_come_twice() {
 }
 
 #[test]
-fn of_entities_the_newest_values_stay() {
+fn newest_values_of_entities_survive_merging() {
     let rules = Rules {
         entity: (*b"who").into(),
         is_attribute: false,
@@ -228,7 +228,7 @@ fn of_entities_the_newest_values_stay() {
 }
 
 #[test]
-fn models_that_differ_are_refused_in_a_line() {
+fn incompatible_models_are_refused_with_a_reason() {
     let base = encoder(PLENTY);
     let mut foreign = base.clone();
     foreign.begin();

@@ -97,7 +97,7 @@ fn assert_same(one: &Encoder, other: &Encoder) {
 }
 
 #[test]
-fn how_the_data_are_divided_does_not_show() {
+fn survey_is_independent_of_how_data_is_split() {
     let mut warm = encoder();
     (ALL..ALL + 100).for_each(|at| _ = encode(&mut warm, &event(at)));
     for base in [encoder(), warm] {
@@ -116,7 +116,7 @@ fn how_the_data_are_divided_does_not_show() {
 }
 
 #[test]
-fn it_finds_what_learning_finds() {
+fn survey_finds_what_learning_finds() {
     let mut all = surveyed(&encoder(), vec![(0..ALL).collect()], false);
     all.end_survey();
     let mut learned = encoder();
@@ -177,7 +177,7 @@ fn it_finds_what_learning_finds() {
 }
 
 #[test]
-fn what_was_found_goes_between_processes() {
+fn survey_state_round_trips_and_invalid_states_are_refused() {
     let part = surveyed(&encoder(), vec![(0..400).collect()], false);
     assert!(encoder().survey_state().0.is_empty());
     let mut again = part.clone();
@@ -203,7 +203,7 @@ fn what_was_found_goes_between_processes() {
 }
 
 #[test]
-fn of_entities_nothing_is_remembered_that_may_be_yet_to_come() {
+fn ending_a_survey_forgets_entities() {
     let rules = Rules {
         entity: (*b"id").into(),
         is_attribute: true,

@@ -7,7 +7,7 @@
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
-use crate::block::{Gone, below};
+use crate::block::{Evicted, below};
 
 /// At most one in this many places of a hashed table is cleared at a time.
 pub(super) const CLEARED: usize = 16;
@@ -20,7 +20,7 @@ impl Explicit {
     }
 
     /// Forget what was learned about evicted attributes and coordinates.
-    pub(super) fn clear(&mut self, gone: &Gone) {
+    pub(super) fn clear(&mut self, gone: &Evicted) {
         let attributes = below(&gone.attributes, self.map.attributes);
         let coordinates = below(&gone.coordinates, self.map.coordinates);
         let fits = |order: &usize| self.can_clear(self.count(attributes, coordinates, *order));

@@ -114,7 +114,7 @@ fn assert_scores_stay(learner: &Explicit, change: &Change, events: &[Items]) {
 }
 
 #[test]
-fn names_in_another_order_and_merging_in_any_order() {
+fn merge_ignores_order_of_names_and_parts() {
     for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
         for classes in if gamma == 2 { vec![1, 3] } else { vec![1] } {
             let mut base = begin(gamma, true, update, 20);
@@ -138,7 +138,7 @@ fn names_in_another_order_and_merging_in_any_order() {
 }
 
 #[test]
-fn parts_that_know_less_or_nothing_are_merged_with_those_that_know_more() {
+fn parts_with_few_or_no_features_merge_with_larger_ones() {
     for gamma in [1, 2, 3] {
         let empty = begin(gamma, true, Update::Arow, 20);
         let mut few = empty.clone();
@@ -155,7 +155,7 @@ fn parts_that_know_less_or_nothing_are_merged_with_those_that_know_more() {
 }
 
 #[test]
-fn precisions_are_those_of_one_pass() {
+fn merged_precisions_match_one_pass() {
     for gamma in [1, 2, 3] {
         let settings = Step { loss: Loss::Squared, half_life: 0.0, ..step(Update::Arow) };
         let base = Explicit::new(gamma, true, settings, 20).unwrap();
@@ -168,7 +168,7 @@ fn precisions_are_those_of_one_pass() {
 }
 
 #[test]
-fn other_scales_leave_scores_as_they_are_where_the_formulas_are_exact() {
+fn rescaling_preserves_scores_where_formulas_are_exact() {
     let mut change = permuted();
     change.stretch[2] = 0.5;
     change.stretch[4] = 3.0;
@@ -202,19 +202,19 @@ fn other_scales_leave_scores_as_they_are_where_the_formulas_are_exact() {
 }
 
 #[test]
-fn what_has_no_place_any_more_is_forgotten() {
+fn dropped_names_are_forgotten() {
     let mut change = none();
     (change.attributes[2], change.coordinates[2], change.owners[2]) = (DROPPED, DROPPED, DROPPED);
     for gamma in [1, 2, 3] {
         let learner = taught(begin(gamma, false, Update::Arow, 20), 0..60);
         let mut cleared = learner.clone();
-        cleared.clear(&Gone { attributes: vec![2], coordinates: vec![2], ..Gone::default() });
+        cleared.clear(&Evicted { attributes: vec![2], coordinates: vec![2], ..Evicted::default() });
         assert_same(&carried(&learner, &change), &cleared, 0.0);
     }
 }
 
 #[test]
-fn targets_of_another_unit() {
+fn rescaled_targets_preserve_predictions() {
     for (gamma, normalize) in [1, 2, 3].into_iter().flat_map(|gamma| [(gamma, false), (gamma, true)]) {
         let settings = Step { loss: Loss::Squared, ..step(Update::Arow) };
         let learner = taught(Explicit::new(gamma, normalize, settings, 20).unwrap(), 0..60);
@@ -229,7 +229,7 @@ fn targets_of_another_unit() {
 }
 
 #[test]
-fn hashed_tables_are_merged_where_names_are_the_same() {
+fn hashed_tables_merge_only_under_the_same_names() {
     for (gamma, update) in [2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
         let base = begin(gamma, true, update, 8);
         let [a, b, c] = [20..50, 50..110, 110..117].map(|events| taught(base.clone(), events));
@@ -247,7 +247,7 @@ fn hashed_tables_are_merged_where_names_are_the_same() {
 }
 
 #[test]
-fn other_settings_are_refused_and_nothing_breaks_on_states_that_are_taken() {
+fn other_settings_are_refused_and_extreme_states_merge() {
     let base = begin(2, true, Update::Arow, 20);
     for other in [
         begin(3, true, Update::Arow, 20),

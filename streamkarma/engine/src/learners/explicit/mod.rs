@@ -26,7 +26,7 @@ pub use sets::Set;
 
 use std::any::Any;
 
-use crate::block::{Event, Gone, room_for};
+use crate::block::{Event, Evicted, room_for};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -179,7 +179,7 @@ impl Learner for Explicit {
         self.explain_items(&event, |item| Set::of_one(event.attributes[item]), into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.clear(gone);
     }
 

@@ -72,7 +72,7 @@ fn learned(gamma: usize, update: Update, table_bits: u32, classes: usize) -> Exp
 pub(super) const ALL: [Update; 3] = [Update::Sgd, Update::Arow, Update::Adagrad];
 
 #[test]
-fn products_of_features_are_the_kernel() {
+fn feature_products_match_the_kernel() {
     for (gamma, hashed) in [1, 2, 3].into_iter().flat_map(|gamma| [(gamma, false), (gamma, true)]) {
         let mut map = FeatureMap::new(gamma, false, 1 << 30);
         (map.attributes, map.coordinates) = (10, 30);
@@ -103,7 +103,7 @@ fn products_of_features_are_the_kernel() {
 }
 
 #[test]
-fn what_is_unknown_counts_in_the_norm_only() {
+fn unknown_features_affect_only_the_norm() {
     let mut learner = learned(2, Update::Arow, 18, 1);
     let mut event = items(5, 8);
     let before = learner.map.clone();
@@ -121,7 +121,7 @@ fn what_is_unknown_counts_in_the_norm_only() {
 }
 
 #[test]
-fn a_table_that_grows_or_is_hashed_keeps_what_was_learned() {
+fn growing_or_hashing_the_table_preserves_scores() {
     for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
         let mut learner = learned(gamma, update, 22, 1);
         let before = take(&mut learner, &items(7, 9), f64::NAN, 1.0)[0];
@@ -139,7 +139,7 @@ fn a_table_that_grows_or_is_hashed_keeps_what_was_learned() {
 }
 
 #[test]
-fn the_table_is_of_all_classes() {
+fn table_bound_covers_all_classes() {
     for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
         for table_bits in [8, 18] {
             let mut learner = learned(gamma, update, table_bits, 1);
@@ -154,7 +154,7 @@ fn the_table_is_of_all_classes() {
 }
 
 #[test]
-fn an_event_of_too_many_features_is_taken_at_a_lower_order() {
+fn events_with_too_many_features_use_a_lower_order() {
     let mut map = FeatureMap::new(3, true, 256);
     (map.attributes, map.coordinates, map.layout) = (500, 500, Layout::Hashed { bits: 8 });
     for (size, order) in [(7, 3), (16, 2), (17, 1), (400, 1)] {
@@ -173,7 +173,7 @@ fn an_event_of_too_many_features_is_taken_at_a_lower_order() {
 }
 
 #[test]
-fn states_come_back() {
+fn states_round_trip() {
     for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
         for (table_bits, classes) in [(8, 1), (8, 3), (20, 1), (20, 3)] {
             let mut learner = learned(gamma, update, table_bits, classes);
@@ -193,7 +193,7 @@ fn states_come_back() {
 }
 
 #[test]
-fn hostile_states_are_refused() {
+fn malicious_states_are_refused() {
     let learner = learned(2, Update::Arow, 12, 1);
     let state = learner.state();
     let count = state.i64s("index").unwrap().0.len();
@@ -234,7 +234,7 @@ fn hostile_states_are_refused() {
 }
 
 #[test]
-fn a_bound_on_features_lasts() {
+fn feature_bound_survives_restore() {
     let mut learner = learned(2, Update::Arow, 18, 1).with_most(20);
     let mut resumed = Explicit::new(2, true, step(Update::Arow), 18).unwrap().with_most(20);
     resumed.restore(&learner.state(), 100, 100).unwrap();

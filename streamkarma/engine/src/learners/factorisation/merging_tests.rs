@@ -88,7 +88,7 @@ fn errors(machine: &FactorisationMachine) -> usize {
 }
 
 #[test]
-fn neither_the_order_nor_the_tree_shows() {
+fn merge_ignores_order_and_grouping() {
     for (half_life, classes, begun) in
         [(0.0, 1, 0), (0.0, 1, 300), (200.0, 1, 0), (200.0, 3, 300), (0.0, 3, 0)]
     {
@@ -105,7 +105,7 @@ fn neither_the_order_nor_the_tree_shows() {
 }
 
 #[test]
-fn names_in_another_order_leave_scores_and_what_is_merged_errs_less_than_its_parts() {
+fn renaming_preserves_scores_and_merging_reduces_errors() {
     let parts: Vec<FactorisationMachine> = (1..5)
         .map(|seed| {
             let names = if seed % 2 == 0 { none() } else { permuted() };
@@ -127,7 +127,7 @@ fn names_in_another_order_leave_scores_and_what_is_merged_errs_less_than_its_par
 }
 
 #[test]
-fn other_scales_and_targets_leave_scores_where_nothing_is_missing() {
+fn rescaling_preserves_scores_without_missing_values() {
     let machine = taught(begin(0.0, 1), 3, 500, &none());
     let mut change = permuted();
     (change.shift[1], change.stretch[1]) = (0.4, 0.7);
@@ -155,7 +155,7 @@ fn other_scales_and_targets_leave_scores_where_nothing_is_missing() {
 }
 
 #[test]
-fn two_classes_in_the_other_order_keep_their_weights_and_several_all() {
+fn relabelling_keeps_binary_weights_and_multiclass_factors() {
     let machine = taught(begin(0.0, 1), 3, 500, &none());
     let mut turned = machine.clone();
     turned.relabel(&[1, 0]).unwrap();
@@ -180,7 +180,7 @@ fn two_classes_in_the_other_order_keep_their_weights_and_several_all() {
 }
 
 #[test]
-fn others_are_refused_and_nothing_breaks_on_states_that_are_taken() {
+fn other_settings_are_refused_and_extreme_states_merge() {
     let machine = learned(0.0, 50);
     assert!(machine.clone().merge(&[&learned(9.0, 50)]).unwrap_err().contains("settings"));
     let small = Settings { table_bits: 8, ..settings(0.0) };

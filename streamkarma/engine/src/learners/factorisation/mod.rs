@@ -33,7 +33,7 @@ mod tests;
 
 use rows::{RANK, Row, Rows};
 
-use crate::block::{Event, Gone, room_for};
+use crate::block::{Event, Evicted, room_for};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -217,7 +217,7 @@ impl Learner for FactorisationMachine {
         }
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         let known = gone.coordinates.iter().filter(|&&coordinate| (coordinate as usize) < self.coordinates);
         known.for_each(|&coordinate| self.rows.clear(coordinate, self.coordinates));
     }

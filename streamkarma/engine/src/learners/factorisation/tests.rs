@@ -80,7 +80,7 @@ fn score(parameters: &Parameters, items: &[(u32, f64)]) -> f64 {
 }
 
 #[test]
-fn scores_and_steps_are_those_of_the_definition_and_its_numerical_gradient() {
+fn scores_and_steps_match_definition_and_numerical_gradient() {
     for half_life in [0.0, 4.0] {
         let (mut learner, mut numbers) = (learned(half_life, 0), Numbers(2));
         learner.restart(0);
@@ -126,7 +126,7 @@ fn scores_and_steps_are_those_of_the_definition_and_its_numerical_gradient() {
 }
 
 #[test]
-fn it_finds_what_two_categories_say_together() {
+fn learns_interaction_of_two_categories() {
     let (mut learner, mut numbers) = (learned(0.0, 4000), Numbers(3));
     let right = (0..500).filter(|_| {
         let (sample, mut scores) = (Sample::of(&mut numbers), [0.0]);
@@ -137,7 +137,7 @@ fn it_finds_what_two_categories_say_together() {
 }
 
 #[test]
-fn it_sleeps_until_there_are_coordinates_enough() {
+fn sleeps_until_there_are_enough_coordinates() {
     let mut learner = learner(0.0);
     let mut take = |coordinates: &[u32], label: f64| {
         let attributes: Vec<u32> = (0..coordinates.len() as u32).collect();
@@ -153,7 +153,7 @@ fn it_sleeps_until_there_are_coordinates_enough() {
 }
 
 #[test]
-fn learning_what_was_predicted_is_a_step_and_predicting_leaves_no_trace() {
+fn predict_then_learn_is_a_step_and_predicting_has_no_effect() {
     let (mut one, mut two, mut numbers) = (learned(50.0, 100), learned(50.0, 100), Numbers(4));
     for _ in 0..100 {
         let (sample, mut scores) = (Sample::of(&mut numbers), [[0.0]; 2]);
@@ -171,9 +171,9 @@ fn learning_what_was_predicted_is_a_step_and_predicting_leaves_no_trace() {
 }
 
 #[test]
-fn what_was_never_learned_says_nothing_of_an_event_that_is_learned_either() {
+fn new_coordinates_do_not_affect_their_first_score() {
     let mut learner = learned(0.0, 300);
-    let cleared = Gone { coordinates: vec![40], ..Gone::default() };
+    let cleared = Evicted { coordinates: vec![40], ..Evicted::default() };
     for new in [200, 40] {
         learner.forget(&cleared);
         let mut scores = [[0.0]; 3];
@@ -190,7 +190,7 @@ fn what_was_never_learned_says_nothing_of_an_event_that_is_learned_either() {
 }
 
 #[test]
-fn widening_keeps_the_difference_of_scores_and_the_table_within_its_bound() {
+fn widening_keeps_score_differences_and_the_table_bound() {
     let mut learner = learned(0.0, 300);
     let (sample, mut one, mut four) = (Sample::of(&mut Numbers(5)), [0.0], [0.0; 4]);
     learner.step(sample.event(), Lesson::NONE, &mut one);
@@ -221,7 +221,7 @@ fn coordinates_past_the_table_share_rows() {
 }
 
 #[test]
-fn hostile_numbers_break_nothing() {
+fn extreme_input_stays_finite() {
     for loss in [Loss::Logistic, Loss::Squared] {
         let mut learner = FactorisationMachine::new(Settings { loss, ..settings(1.0) }).unwrap();
         let mut scores = [0.0];
@@ -238,7 +238,7 @@ fn hostile_numbers_break_nothing() {
 }
 
 #[test]
-fn states_come_back_to_the_bit() {
+fn states_round_trip_exactly() {
     for classes in [1, 3] {
         let (mut model, mut numbers) = (learned(20.0, 200), Numbers(6));
         if classes > 1 {

@@ -8,12 +8,12 @@ use super::leaf::{Candidate, Leaf};
 use super::node::{NONE, Node};
 use super::shape::Shape;
 use super::tree::Tree;
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::learners::codes::Codes;
 
 impl Tree {
     /// Remove what was evicted; `codes` must still have its owners. Returns whether nodes were renumbered.
-    pub fn forget(&mut self, gone: &Gone, codes: &Codes, shape: &Shape) -> bool {
+    pub fn forget(&mut self, gone: &Evicted, codes: &Codes, shape: &Shape) -> bool {
         let is_gone = |coordinate: u32| gone.coordinates.binary_search(&coordinate).is_ok();
         for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
             leaf.retain(shape, |coordinate| !is_gone(coordinate));

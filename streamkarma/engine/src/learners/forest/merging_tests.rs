@@ -40,7 +40,7 @@ fn said(forest: &Forest, events: usize) -> Vec<(Sample, Vec<f64>)> {
 }
 
 #[test]
-fn the_trees_are_those_of_the_parts() {
+fn merged_trees_come_from_the_parts() {
     for task in TASKS {
         let base = taught(&new(task, 0.0), task, 1, 300);
         let parts = [2, 3].map(|seed| taught(&base, task, seed, 1000));
@@ -58,7 +58,7 @@ fn the_trees_are_those_of_the_parts() {
 }
 
 #[test]
-fn the_more_events_a_part_has_learned_the_more_trees_it_gives() {
+fn parts_with_more_events_give_more_trees() {
     let base = new(Task::Two, 0.0);
     let part = |seed, events| taught(&base, Task::Two, seed, events);
     let mut given = 0;
@@ -70,7 +70,7 @@ fn the_more_events_a_part_has_learned_the_more_trees_it_gives() {
 }
 
 #[test]
-fn neither_order_nor_tree_shows() {
+fn merge_is_independent_of_order_and_grouping() {
     for task in TASKS {
         let base = taught(&new(task, 500.0), task, 1, 100);
         let [a, b, c] = [200, 350, 300].map(|events| taught(&base, task, events as u64, events));
@@ -82,7 +82,7 @@ fn neither_order_nor_tree_shows() {
 }
 
 #[test]
-fn who_learned_nothing_changes_nothing() {
+fn parts_that_learned_nothing_have_no_effect() {
     let empty = new(Task::Two, 0.0);
     let base = taught(&empty, Task::Two, 1, 200);
     let part = taught(&base, Task::Two, 2, 200);
@@ -94,7 +94,7 @@ fn who_learned_nothing_changes_nothing() {
 }
 
 #[test]
-fn classes_go_to_their_places() {
+fn relabel_permutes_class_scores() {
     for (task, places) in
         [(Task::Two, vec![1, 0]), (Task::Many(3), vec![1, 2, 0]), (Task::Many(20), (0..20).rev().collect())]
     {
@@ -121,7 +121,7 @@ fn unchanged() -> Change {
 }
 
 #[test]
-fn names_are_carried_over() {
+fn names_are_translated() {
     let before = taught(&new(Task::Two, 0.0), Task::Two, 1, 2000);
     let mut after = before.clone();
     after.carry(&unchanged()).unwrap();
@@ -142,25 +142,25 @@ fn names_are_carried_over() {
     less.carry(&change).unwrap();
     less.clone().restore(&less.state(), 6, 9).unwrap();
     let mut forgot = before;
-    forgot.forget(&Gone { before: 0, attributes: vec![1], coordinates: vec![1, 5] });
+    forgot.forget(&Evicted { before: 0, attributes: vec![1], coordinates: vec![1, 5] });
     assert!(forgot.trees.iter().zip(&less.trees).all(|(one, other)| one.sums == other.sums));
 }
 
 #[test]
-fn what_is_turned_round_is_forgotten() {
+fn negated_coordinates_are_forgotten() {
     for task in TASKS {
         let before = taught(&new(task, 0.0), task, 1, 1000);
         let (mut turned, mut forgot) = (before.clone(), before);
         let mut change = unchanged();
         change.stretch[1] = -1.0;
         turned.carry(&change).unwrap();
-        forgot.forget(&Gone { before: 0, attributes: Vec::new(), coordinates: vec![1] });
+        forgot.forget(&Evicted { before: 0, attributes: Vec::new(), coordinates: vec![1] });
         assert_eq!(turned.state(), forgot.state());
     }
 }
 
 #[test]
-fn units_are_carried_over() {
+fn units_are_translated() {
     for task in TASKS {
         let before = taught(&new(task, 0.0), task, 1, 2000);
         let mut change = unchanged();
@@ -195,7 +195,7 @@ fn units_are_carried_over() {
 }
 
 #[test]
-fn targets_are_carried_over() {
+fn targets_are_translated() {
     let before = taught(&new(Task::Regression, 0.0), Task::Regression, 1, 2000);
     let mut after = before.clone();
     after.carry(&Change { target: (1.0, 2.0), ..unchanged() }).unwrap();

@@ -35,7 +35,7 @@ use shape::Shape;
 use split::fast_log;
 use tree::{Tree, TreeLesson};
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::chance::Random;
 use crate::change::Change;
 use crate::explaining::Explanation;
@@ -267,7 +267,7 @@ impl Learner for Forest {
         self.explain_paths(into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         let mut are_others = false;
         for tree in &mut self.trees {
             are_others |= tree.forget(gone, &self.codes, &self.shape);

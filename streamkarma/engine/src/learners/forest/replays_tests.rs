@@ -14,7 +14,7 @@ fn drawn_by(forest: &Forest, number: usize) -> f64 {
 }
 
 #[test]
-fn each_event_since_a_tree_began_is_in_one_of_its_leaves() {
+fn leaf_weights_sum_to_drawn_events() {
     for task in TASKS {
         let mut forest = new(task, 0.0);
         teach(&mut forest, task, 1, KEPT - 100);
@@ -28,7 +28,7 @@ fn each_event_since_a_tree_began_is_in_one_of_its_leaves() {
 }
 
 #[test]
-fn the_latest_are_kept() {
+fn latest_events_are_kept_unless_wide() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 2, KEPT + 300);
     let steps: Vec<u64> = forest.replays.events.iter().map(|event| event.step).collect();
@@ -44,7 +44,7 @@ fn the_latest_are_kept() {
 }
 
 #[test]
-fn of_events_that_share_a_label_about_one_is_kept() {
+fn light_events_are_sampled_and_reweighted() {
     let (mut forest, mut numbers) = (new(Task::Two, 0.0), Numbers::new(9));
     for _ in 0..KEPT {
         let sample = Sample::new(&mut numbers);
@@ -63,11 +63,11 @@ fn of_events_that_share_a_label_about_one_is_kept() {
 }
 
 #[test]
-fn what_was_given_up_is_not_replayed_and_leaves_are_found_again() {
+fn evicted_coordinates_are_not_replayed() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 3, 400);
     for round in 0..3 {
-        forest.forget(&Gone { before: 0, attributes: vec![2], coordinates: vec![2] });
+        forest.forget(&Evicted { before: 0, attributes: vec![2], coordinates: vec![2] });
         let kept = || forest.replays.events.iter();
         assert!(kept().all(|event| forest.replays.items(event).all(|(coordinate, _)| coordinate != 2)));
         let mut again = new(Task::Two, 0.0);
@@ -86,7 +86,7 @@ fn what_was_given_up_is_not_replayed_and_leaves_are_found_again() {
 }
 
 #[test]
-fn a_forest_is_saved_and_resumed_also_after_trees_have_begun_anew() {
+fn state_round_trip_after_trees_restart() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 8, 2000);
     let (mut numbers, mut begun) = (Numbers::new(9), 0);
@@ -108,7 +108,7 @@ fn a_forest_is_saved_and_resumed_also_after_trees_have_begun_anew() {
 }
 
 #[test]
-fn under_other_names_and_classes_they_teach_the_same() {
+fn translation_and_relabelling_preserve_learning() {
     let mut before = new(Task::Many(3), 0.0);
     teach(&mut before, Task::Many(3), 4, 200);
     let mut after = before.clone();
@@ -131,7 +131,7 @@ fn under_other_names_and_classes_they_teach_the_same() {
 }
 
 #[test]
-fn what_has_lost_its_attribute_is_not_replayed() {
+fn dropped_attributes_are_not_replayed() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 6, 300);
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);

@@ -20,7 +20,7 @@ pub(super) fn new(task: Task, half_life: f64) -> Forest {
 }
 
 #[test]
-fn it_learns_boxes_categories_and_absence() {
+fn learns_boxes_categories_and_missing_values() {
     for (task, most) in
         [(Task::Two, 0.2), (Task::Many(3), 0.2), (Task::Many(20), 1.0), (Task::Regression, 4.0)]
     {
@@ -31,7 +31,7 @@ fn it_learns_boxes_categories_and_absence() {
 }
 
 #[test]
-fn it_follows_a_change() {
+fn adapts_to_change() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 2, 4000);
     let (mut numbers, mut score, mut wrong) = (Numbers::new(3), [0.0], 0);
@@ -74,7 +74,7 @@ fn merit_and_gain(histogram: &[f32], width: usize, regression: bool, split: [usi
 }
 
 #[test]
-fn the_best_split_is_that_of_a_plain_search() {
+fn best_split_matches_exhaustive_search() {
     let mut numbers = Numbers::new(4);
     for round in 0..60 {
         let (regression, width) = [(false, 2), (false, 5), (true, 3)][round % 3];
@@ -102,7 +102,7 @@ fn the_best_split_is_that_of_a_plain_search() {
 }
 
 #[test]
-fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
+fn state_round_trip_is_exact_and_predicting_has_no_effect() {
     for task in TASKS {
         for half_life in [0.0, 300.0] {
             let mut model = new(task, half_life);
@@ -115,14 +115,14 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
 }
 
 #[test]
-fn a_split_by_what_was_given_up_falls_away() {
+fn splits_on_evicted_coordinates_are_removed() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 7, 3000);
     let splits = |forest: &Forest| -> Vec<i64> {
         forest.state().i64s("splits").unwrap().0.chunks(4).map(|split| split[0]).collect()
     };
     assert!(splits(&forest).contains(&2));
-    let gone = Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() };
+    let gone = Evicted { coordinates: vec![2], attributes: vec![2], ..Evicted::default() };
     forest.forget(&gone);
     let after = splits(&forest);
     assert!(after.iter().any(|&coordinate| coordinate != -1) && !after.contains(&2));
@@ -140,7 +140,7 @@ fn a_split_by_what_was_given_up_falls_away() {
 }
 
 #[test]
-fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
+fn widening_keeps_learned_scores_and_tree_bound() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 9, 3000);
     let sample = Sample::new(&mut Numbers::new(10));
@@ -159,7 +159,7 @@ fn more_classes_keep_what_was_learned_and_the_bound_of_a_tree() {
 }
 
 #[test]
-fn leaves_of_a_full_tree_count_no_more_and_its_nodes_do() {
+fn full_trees_update_nodes_but_not_leaves() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 12, 600);
     let most = forest.shape.most_nodes(forest.codes.coordinates());
@@ -178,7 +178,7 @@ fn leaves_of_a_full_tree_count_no_more_and_its_nodes_do() {
 }
 
 #[test]
-fn hostile_numbers_break_nothing() {
+fn extreme_input_stays_finite() {
     for task in TASKS {
         let mut forest = new(task, 2.0);
         let mut scores = vec![0.0; forest.classes()];

@@ -1,7 +1,7 @@
 //! The inputs of a Gaussian process: standardised numbers and missing-value indicators.
 
 use super::kernel::{Kernel, SHARED};
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::learners::row::{NOBODY, Row};
 use crate::learners::table::Table;
 use crate::scale::CLIP;
@@ -118,7 +118,7 @@ impl Inputs {
     }
 
     /// Treat evicted coordinates as missing.
-    pub fn forget(&mut self, gone: &Gone) {
+    pub fn forget(&mut self, gone: &Evicted) {
         for input in &mut self.0 {
             if gone.coordinates.binary_search(&input.coordinate).is_ok() {
                 input.coordinate = NOBODY;

@@ -13,7 +13,7 @@ fn taught(base: &GaussianProcess, seed: u64, events: usize) -> GaussianProcess {
 }
 
 #[test]
-fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
+fn merge_ignores_order_and_grouping() {
     let base = taught(&new(0.0), 1, 100);
     let [one, two, three] = [(2, 100), (3, 120), (4, 140)].map(|(seed, events)| taught(&base, seed, events));
     let all = merged(&base, &[&one, &two, &three]);
@@ -28,7 +28,7 @@ fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
 }
 
 #[test]
-fn targets_may_be_of_any_size() {
+fn merging_works_for_targets_of_any_magnitude() {
     for size in [1e-20, 1e18] {
         let taught = |base: &GaussianProcess, seed: u64| {
             let (mut model, mut numbers, mut error) = (base.clone(), Numbers::new(seed), 0.0);
@@ -51,7 +51,7 @@ fn targets_may_be_of_any_size() {
 }
 
 #[test]
-fn under_other_names_it_says_and_learns_the_same_until_the_next_fit() {
+fn translation_preserves_predictions_until_the_next_fit() {
     let mut before = taught(&new(0.0), 5, 550);
     let mut after = before.clone();
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
@@ -75,7 +75,7 @@ fn under_other_names_it_says_and_learns_the_same_until_the_next_fit() {
 }
 
 #[test]
-fn what_has_no_place_any_more_is_missing() {
+fn dropped_coordinates_are_removed_from_inputs() {
     let mut model = taught(&new(0.0), 9, 100);
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
     (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);

@@ -32,7 +32,7 @@ mod tests;
 use self::evidence::most_likely;
 use self::inputs::Inputs;
 use self::posterior::{Posterior, Sample};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::chance::Random;
 use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson, Unit};
@@ -201,7 +201,7 @@ impl Learner for GaussianProcess {
         self.learn(&lesson, scores)
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         if let Some(fitted) = &mut self.fitted {
             fitted.inputs.forget(gone);
         }

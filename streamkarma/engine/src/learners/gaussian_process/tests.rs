@@ -73,7 +73,7 @@ fn equations(sample: &Sample, kernel: &Kernel) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn it_learns_waves_lines_boxes_and_absence() {
+fn learns_waves_lines_boxes_and_missing_values() {
     let wave = follow(&mut wide(), 300, |x, _| sin(4.0 * x[1]) * x[2]);
     assert!(wave < 0.03, "{wave}");
     let line = follow(&mut wide(), 100, |x, _| 3.0 * x[1] - 2.0 * x[4] + 1.0);
@@ -83,14 +83,14 @@ fn it_learns_waves_lines_boxes_and_absence() {
 }
 
 #[test]
-fn it_follows_a_change() {
+fn adapts_to_abrupt_change() {
     let mut model = wide();
     let error = follow(&mut model, 1000, |x, t| if t < 600 { x[1] } else { 1.0 - 2.0 * x[1] + x[2] });
     assert!(error < 0.02 && model.refits.begun > 590, "{error} {}", model.refits.begun);
 }
 
 #[test]
-fn evidence_and_its_slopes_are_those_of_the_formula() {
+fn evidence_and_gradient_match_the_formula() {
     let (sample, kernel) = example(7);
     let of = |logarithms: &[f64]| {
         let kernel = Kernel::new(logarithms.to_vec());
@@ -118,7 +118,7 @@ fn evidence_and_its_slopes_are_those_of_the_formula() {
 }
 
 #[test]
-fn with_all_events_as_points_it_is_the_full_process() {
+fn all_events_as_inducing_points_match_the_full_process() {
     let (sample, kernel) = example(9);
     let (solved, _) = eliminated(equations(&sample, &kernel));
     let mut posterior = Posterior::of(kernel.clone(), sample.rows.clone(), &sample);
@@ -130,7 +130,7 @@ fn with_all_events_as_points_it_is_the_full_process() {
 }
 
 #[test]
-fn events_one_by_one_say_what_they_say_together() {
+fn incremental_updates_match_batch_posterior() {
     let (sample, kernel) = example(40);
     let points = sample.drawn(10, &mut Random::new(0, 0)).rows;
     let together = Posterior::of(kernel.clone(), points.clone(), &sample);
@@ -144,7 +144,7 @@ fn events_one_by_one_say_what_they_say_together() {
 }
 
 #[test]
-fn inputs_are_standardised_and_absences_told_once() {
+fn inputs_are_standardised_and_absences_deduplicated() {
     let mut model = new(0.0);
     let mut score = [0.0];
     for t in 0..40 {
@@ -163,7 +163,7 @@ fn inputs_are_standardised_and_absences_told_once() {
 }
 
 #[test]
-fn of_many_inputs_those_are_kept_that_go_with_the_target() {
+fn inputs_correlated_with_the_target_are_kept() {
     let mut model = new(0.0);
     let (mut numbers, mut score) = (Numbers::new(4), [0.0]);
     for _ in 0..33 {
@@ -179,7 +179,7 @@ fn of_many_inputs_those_are_kept_that_go_with_the_target() {
 }
 
 #[test]
-fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
+fn states_round_trip_exactly_and_predicting_has_no_effect() {
     for half_life in [0.0, 60.0] {
         for events in [20, 100] {
             let mut model = new(half_life);
@@ -191,7 +191,7 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
 }
 
 #[test]
-fn what_was_given_up_is_as_what_is_missing() {
+fn evicted_coordinates_count_as_missing() {
     let mut model = new(0.0);
     teach(&mut model, Task::Regression, 7, 150);
     let score = |model: &mut GaussianProcess, values: &[(u32, f64)]| {
@@ -203,7 +203,7 @@ fn what_was_given_up_is_as_what_is_missing() {
     };
     let (with, without) = (score(&mut model, &[(2, 1.0)]), score(&mut model, &[]));
     assert_ne!(with, without);
-    model.forget(&Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() });
+    model.forget(&Evicted { coordinates: vec![2], attributes: vec![2], ..Evicted::default() });
     assert_eq!(score(&mut model, &[(2, 1.0)]), without);
     // The coordinate is reused for another name, which earlier events lack.
     let mut back = new(0.0);
@@ -213,7 +213,7 @@ fn what_was_given_up_is_as_what_is_missing() {
 }
 
 #[test]
-fn hostile_numbers_break_nothing() {
+fn extreme_input_stays_finite() {
     let mut model = new(40.0);
     let mut scores = [0.0];
     for (t, huge) in [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0].iter().cycle().take(600).enumerate() {
@@ -231,7 +231,7 @@ fn hostile_numbers_break_nothing() {
 }
 
 #[test]
-fn alike_events_leave_a_mean() {
+fn identical_events_predict_their_target() {
     let mut model = new(1.0);
     let event = Event::of(&[0, 1], &[0, 1], &[1.0, 0.5]);
     let mut score = [0.0];

@@ -56,7 +56,7 @@ fn assert_same(one: &LinearModel, other: &LinearModel, within: f64) {
 }
 
 #[test]
-fn neither_the_order_nor_the_tree_shows() {
+fn merge_ignores_order_and_grouping() {
     for begun in [0, 25] {
         for base in bases().into_iter().map(|base| taught(base, 11, begun)) {
             let [a, b, c, d] =
@@ -71,7 +71,7 @@ fn neither_the_order_nor_the_tree_shows() {
 }
 
 #[test]
-fn parts_that_learned_nothing_do_not_show() {
+fn untrained_parts_have_no_effect() {
     for base in bases().into_iter().map(|base| taught(base, 11, 25)) {
         let part = taught(base.clone(), 5, 300);
         assert_same(&part, &merged(&base, &[&part, &base, &base]), 1e-12);
@@ -82,7 +82,7 @@ fn parts_that_learned_nothing_do_not_show() {
 }
 
 #[test]
-fn precisions_are_those_of_one_pass() {
+fn merged_precisions_match_one_pass() {
     // In a regression every event updates, so earlier predictions do not matter.
     let base = taught(LinearModel::new(step(Update::Arow, Loss::Squared, 0.0), 1, 8), 1, 40);
     let (a, b) = (taught(base.clone(), 2, 60), taught(base.clone(), 3, 80));
@@ -94,7 +94,7 @@ fn precisions_are_those_of_one_pass() {
 }
 
 #[test]
-fn a_feature_that_one_part_alone_has_met_keeps_its_weight() {
+fn features_seen_by_one_part_keep_their_weight() {
     for base in bases().into_iter().filter(|base| base.step.update != Update::Sgd) {
         let (a, b) = (taught(base.clone(), 0, 30), taught(base.clone(), 1, 60));
         let both = merged(&base, &[&a, &b]);
@@ -109,7 +109,7 @@ fn a_feature_that_one_part_alone_has_met_keeps_its_weight() {
 }
 
 #[test]
-fn gradients_of_algorithm_one_add_up() {
+fn sgd_gradients_add_up_when_merged() {
     // The slope is 1 whatever the score: absolute loss with targets far below.
     let settings = Step { steepness: 0.0, ..step(Update::Sgd, Loss::Absolute, 0.0) };
     let learn = |mut model: LinearModel, events: std::ops::Range<u64>| {
@@ -124,7 +124,7 @@ fn gradients_of_algorithm_one_add_up() {
 }
 
 #[test]
-fn what_was_forgotten_again_counts_by_steps() {
+fn forgotten_features_are_averaged_by_steps() {
     let base = LinearModel::new(step(Update::Arow, Loss::Hinge, 2.0), 1, 2);
     let learn = |label: f64, others: usize| {
         let mut model = base.clone();
@@ -141,7 +141,7 @@ fn what_was_forgotten_again_counts_by_steps() {
 }
 
 #[test]
-fn features_in_other_places_and_scales_score_as_before() {
+fn moved_and_rescaled_features_preserve_scores() {
     for model in bases().into_iter().map(|base| taught(base, 3, 60)) {
         let mut moved = model.clone();
         let mut moves: Vec<Move> = (0..8).map(|place| Move::stretched(place, 9 - place, 1.0)).collect();
@@ -164,7 +164,7 @@ fn features_in_other_places_and_scales_score_as_before() {
 }
 
 #[test]
-fn features_that_meet_add_up_what_they_know() {
+fn features_moved_to_one_place_add_up() {
     for model in bases().into_iter().map(|base| taught(base, 3, 60)) {
         let mut moved = model.clone();
         moved.transfer(&[Move::stretched(0, 1, 1.0), Move::stretched(3, 1, 1.0)], 2);
@@ -181,7 +181,7 @@ fn features_that_meet_add_up_what_they_know() {
 }
 
 #[test]
-fn classes_in_another_order_and_targets_in_another_unit() {
+fn relabelling_and_retargeting_translate_scores() {
     for model in bases().into_iter().map(|base| taught(base, 3, 60)) {
         let classes = model.classes();
         let places = if classes == 1 { vec![1, 0] } else { vec![2, 0, 3, 1] };
@@ -204,7 +204,7 @@ fn classes_in_another_order_and_targets_in_another_unit() {
 }
 
 #[test]
-fn others_are_refused_and_numbers_at_their_bounds_stay_finite() {
+fn mismatches_are_refused_and_extreme_weights_stay_finite() {
     let base = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), 1, 2);
     let mut others = [base.clone(), base.clone()];
     others[0].step.r = 7.0;

@@ -45,7 +45,7 @@ fn learned(update: Update, half_life: f64) -> LinearModel {
 }
 
 #[test]
-fn a_repeated_event_moves_weights_as_a_step_would_and_nothing_else() {
+fn repeat_is_a_partial_step_that_changes_only_weights() {
     for (classes, label) in [(1, -1.0), (3, 2.0)] {
         let mut model = learned(Update::Arow, 7.0);
         if classes > 1 {
@@ -69,7 +69,7 @@ fn a_repeated_event_moves_weights_as_a_step_would_and_nothing_else() {
 }
 
 #[test]
-fn arow_is_what_its_formulas_say() {
+fn arow_matches_its_formulas() {
     let mut model = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), 1, 6);
     let (mut w, mut sigma) = ([0.0; 6], [1.0; 6]);
     let mut numbers = Numbers(3);
@@ -89,7 +89,7 @@ fn arow_is_what_its_formulas_say() {
 }
 
 #[test]
-fn adagrad_is_what_its_formulas_say_and_forgets() {
+fn adagrad_with_forgetting_matches_its_formulas() {
     let mut model = LinearModel::new(step(Update::Adagrad, Loss::Logistic, 1.0), 1, 2);
     let (mut w, mut squares) = ([0.0; 2], [0.0; 2]);
     let mut numbers = Numbers(4);
@@ -137,7 +137,7 @@ fn without_label_or_weight_nothing_is_learned() {
 }
 
 #[test]
-fn widening_keeps_the_difference_of_scores() {
+fn widening_keeps_score_differences() {
     for update in ALL {
         let mut model = learned(update, 10.0);
         let (index, phi) = ([0, 4, 6], [0.3, -1.0, 2.0]);
@@ -153,7 +153,7 @@ fn widening_keeps_the_difference_of_scores() {
 }
 
 #[test]
-fn what_meets_is_put_together() {
+fn relocated_features_that_collide_are_combined() {
     for (update, join) in [
         (Update::Sgd, None),
         (Update::Arow, Some(f64::min as fn(f64, f64) -> f64)),
@@ -173,7 +173,7 @@ fn what_meets_is_put_together() {
 }
 
 #[test]
-fn a_model_that_restarts_forgets_all_where_its_errors_rise() {
+fn restarting_model_forgets_when_errors_rise() {
     let step = Step { restarts: true, ..step(Update::Arow, Loss::Hinge, 500.0) };
     let (mut model, mut keeps) = (LinearModel::new(step, 1, 8), learned(Update::Arow, 500.0));
     keeps.restart(0, 1, 8);
@@ -208,7 +208,7 @@ fn a_model_that_restarts_forgets_all_where_its_errors_rise() {
 }
 
 #[test]
-fn states_come_back_and_broken_ones_are_refused() {
+fn states_round_trip_and_broken_ones_are_refused() {
     for update in ALL {
         let model = learned(update, 10.0);
         let (index, mut state): (Vec<u32>, _) = ((0..8).collect(), State::default());

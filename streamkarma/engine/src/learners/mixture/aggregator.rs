@@ -19,14 +19,14 @@ const HEAVIEST: f64 = 1e100;
 
 /// What is mixed for one event.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct ExpertScores<'a> {
     /// One score per expert, or one per class with several classes, one expert after another.
     pub scores: &'a [f64],
     /// How much of the event is observed.
     pub observed: Observed,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ExpertScores<'a> {
     /// Scores of events that are all observed to the same extent.
     pub fn of(scores: &'a [f64]) -> Self {
         Self { scores, observed: [1.0, 0.0] }
@@ -203,7 +203,7 @@ impl Aggregator {
     ///
     /// `mixed` receives the log-odds of the label +1, the log-probabilities of several classes, or the mean. Returns
     /// the log loss of the mixture, in nats, or its squared error; NaN without a label.
-    pub fn step(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
+    pub fn step(&mut self, said: ExpertScores, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let count = Count { weight: count.weight.min(HEAVIEST), ..count };
         self.share_out(said.scores);
         if self.regression {
@@ -232,7 +232,7 @@ impl Aggregator {
     }
 
     /// Learn an event from predictions that were made earlier.
-    pub fn learn(&mut self, said: Said, label: f64, count: Count) {
+    pub fn learn(&mut self, said: ExpertScores, label: f64, count: Count) {
         let mut mixed = std::mem::take(&mut self.scratch.mixed);
         self.step(said, label, count, &mut mixed);
         self.scratch.mixed = mixed;

@@ -1,6 +1,6 @@
 //! Mixing two classes.
 
-use super::aggregator::{Aggregator, Count, Said};
+use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::calibration::{
     BEND, FARTHEST, LIMIT, OF_CLASSES, OF_TWO_PRIOR_VARIANCES, SHARP, SLOPE, clip, ema, fading, sanitise,
     sigmoid, softsign,
@@ -10,7 +10,13 @@ use super::resting::{UNLIKELY, without};
 use crate::math::{dot, log, logistic_all};
 
 impl Aggregator {
-    pub(super) fn step_two(&mut self, said: Said, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
+    pub(super) fn step_two(
+        &mut self,
+        said: ExpertScores,
+        label: f64,
+        count: Count,
+        mixed: &mut [f64],
+    ) -> f64 {
         self.completeness.meet(said.observed, self.steps);
         let chance = self.predict_two(said.scores);
         let logit = log(chance / (1.0 - chance));

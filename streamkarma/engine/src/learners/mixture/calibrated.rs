@@ -1,7 +1,7 @@
 //! One learner with its scores calibrated to log-odds.
 
 use super::Mixture;
-use crate::block::{Block, Event, Gone};
+use crate::block::{Block, Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -53,7 +53,7 @@ impl Learner for Calibrated {
         self.0.conditional(event)
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.0.forget(gone);
     }
 

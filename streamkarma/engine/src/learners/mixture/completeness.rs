@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn less_is_less_sure() {
+    fn incomplete_events_shrink_predictions() {
         for (measure, [less, more], unheard_of) in [(0, [4.0, 8.0], 1e9), (1, [-0.8, -0.1], 0.0)] {
             let mut known = learned(measure, [less, more], |seen| if seen == less { 0.75 } else { 1.25 });
             known.meet(observed(measure, less), 100);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_never_turns() {
+    fn adjustment_never_flips_the_sign() {
         for (measure, [less, more]) in [(0, [4.0, 8.0]), (1, [-0.8, -0.1])] {
             let known = &mut learned(measure, [less, more], |seen| if seen == less { -2.0 } else { 2.0 });
             for items in [0.0, 4.0, 8.0, 100.0] {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn turned_signs_say_the_same_of_the_other_class() {
+    fn swapping_classes_negates_predictions() {
         let mut known = learned(0, [4.0, 8.0], |seen| seen - 5.0);
         known.meet([4.0, -0.3], 100);
         let said = known.adjusted(1.5);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_observe_as_much_nothing_changes() {
+    fn equally_complete_events_are_not_adjusted() {
         let mut known = Completeness::new();
         for t in 0..100 {
             known.meet([7.0, -0.25], t);

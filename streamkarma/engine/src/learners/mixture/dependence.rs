@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_are_one_count_once_and_those_that_differ_all() {
+    fn identical_labels_count_once_and_independent_ones_fully() {
         assert!((weight_of(5, 1.0) * 5.0 - 1.0).abs() < 0.1);
         assert!((weight_of(20, 1.0) * 20.0 - 1.0).abs() < 0.3);
         assert!(weight_of(1, 1.0) == 1.0 && weight_of(5, 0.0) > 0.8 && weight_of(1000, 0.0) > 0.4);

@@ -5,7 +5,7 @@ use super::dormancy::{Dormancy, LONG, NAP, PERIOD};
 use super::parrots::{Stream, asked, fact};
 use super::resting::{Rest, Rester, SEGMENT};
 use super::tests::{KINDS, Kind};
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::learner::{Fact, Learner};
 use crate::state::Array;
 
@@ -19,7 +19,7 @@ fn rests(model: &Mixture) -> Vec<Rest> {
 }
 
 #[test]
-fn who_has_long_been_of_no_use_sleeps_until_the_world_changes() {
+fn useless_experts_sleep_until_the_distribution_changes() {
     for kind in KINDS {
         for learns_unasked in [false, true] {
             let stream = Stream::new(kind, 2, TURN, EVENTS);
@@ -39,7 +39,7 @@ fn who_has_long_been_of_no_use_sleeps_until_the_world_changes() {
 }
 
 #[test]
-fn they_fall_asleep_one_at_a_time_and_never_the_first() {
+fn experts_fall_asleep_one_by_one_except_the_first() {
     let stream = Stream::new(Kind::Two, 4, usize::MAX, FIRST_NAP + 16_000);
     let mut model = stream.mixture(false);
     let nap = NAP as usize * 10 / 9;
@@ -56,14 +56,14 @@ fn they_fall_asleep_one_at_a_time_and_never_the_first() {
 }
 
 #[test]
-fn neither_cuts_nor_states_nor_threads_show_where_an_expert_sleeps() {
+fn blocks_restores_and_threads_do_not_affect_dormancy() {
     for kind in KINDS {
         Stream::new(kind, 3, TURN, EVENTS).assert_that_cuts_do_not_show(false, FIRST_NAP - 700);
     }
 }
 
 #[test]
-fn what_is_predicted_first_is_learned_as_if_at_once() {
+fn predicting_first_changes_nothing() {
     for kind in KINDS {
         Stream::new(kind, 2, TURN, EVENTS)
             .assert_learned_as_if_at_once(false, FIRST_NAP + 10..FIRST_NAP + 40);
@@ -71,9 +71,9 @@ fn what_is_predicted_first_is_learned_as_if_at_once() {
 }
 
 #[test]
-fn what_is_given_up_is_forgotten_asleep() {
+fn evictions_reach_dormant_experts() {
     let mut stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
-    let gone = |t: usize| Gone { before: stream.starts[t], attributes: vec![1], coordinates: vec![1] };
+    let gone = |t: usize| Evicted { before: stream.starts[t], attributes: vec![1], coordinates: vec![1] };
     stream.gone = (0..100).map(|i| gone(FIRST_NAP + 20 + 7 * i)).collect();
     let mut model = stream.mixture(false);
     stream.run(&mut model, 0, TURN);
@@ -81,7 +81,7 @@ fn what_is_given_up_is_forgotten_asleep() {
 }
 
 #[test]
-fn who_turns_out_to_help_wakes_up_alone() {
+fn only_helpful_experts_wake_up() {
     let mut experts = [1..2, 2..4].map(|own| Rester { rest: Rest::Dormant, ..Rester::new(own, false) });
     let mut dormancy = Dormancy { loss: 0.1, ..Dormancy::default() };
     // Too small, and so variable that it may be by chance.
@@ -97,7 +97,7 @@ fn who_turns_out_to_help_wakes_up_alone() {
 }
 
 #[test]
-fn fewer_errors_wake_nobody() {
+fn falling_errors_wake_no_experts() {
     let mut experts = [];
     let mut dormancy = Dormancy::default();
     let mut segments = |loss: f64, from: u64, to: u64| {
@@ -117,7 +117,7 @@ fn fewer_errors_wake_nobody() {
 }
 
 #[test]
-fn merged_models_sleep_where_all_parts_do() {
+fn merged_experts_sleep_only_if_all_parts_do() {
     let stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
     let base = stream.mixture(false);
     let (mut asleep, mut awake) = (base.clone(), base.clone());
@@ -143,7 +143,7 @@ fn merged_models_can_be_saved_after_some_more_segments() {
 }
 
 #[test]
-fn a_probability_that_is_rounded_to_more_than_one_spoils_no_state() {
+fn probabilities_rounded_above_one_keep_states_valid() {
     let stream = Stream::new(Kind::Several, 2, TURN, EVENTS);
     let mut model = stream.mixture(false);
     stream.run(&mut model, 0, 10);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_lost_to_the_best_member_of_each_stretch() {
+    fn regret_to_the_best_switching_member_is_bounded() {
         let (members, stretches, events) = (5, 4, 400);
         let (mut seed, mut shares) = (3, Shares::new(members));
         let (mut regret, mut likelihoods) = (0.0, vec![0.0; members]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_is_so_many_times_bayes_rule_and_may_be_huge() {
+    fn a_weight_repeats_bayes_rule_and_may_be_huge() {
         let mut once = Shares { weights: vec![0.2, 0.3, 0.5], means: vec![0.2, 0.3, 0.5] };
         let mut twice = once.clone();
         once.update(&mut [0.81, 0.25, 0.01], 1.0, LN_2, 1);

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::aggregator::{Aggregator, Said};
+use super::aggregator::{Aggregator, ExpertScores};
 use super::calibration::sanitise;
 use super::completeness::MEASURES;
 use super::dependence::Dependence;
@@ -71,7 +71,7 @@ impl Late {
     }
 
     /// Keep the prediction of an event unless there is one already; the oldest is dropped if the capacity is exceeded.
-    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, said: Said, mixed: &[f64]) {
+    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, said: ExpertScores, mixed: &[f64]) {
         if self.places.contains_key(&ticket) {
             return;
         }
@@ -113,9 +113,9 @@ impl Late {
     }
 
     /// The scores of a kept prediction.
-    pub fn said<'k>(&self, kept: &'k Kept) -> Said<'k> {
+    pub fn said<'k>(&self, kept: &'k Kept) -> ExpertScores<'k> {
         let (scores, rest) = kept.numbers.split_at(self.experts * self.classes);
-        Said { scores, observed: std::array::from_fn(|i| rest[i]) }
+        ExpertScores { scores, observed: std::array::from_fn(|i| rest[i]) }
     }
 
     /// The weight of an event whose label has arrived; None if no event was learned since it was predicted, so that a

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::aggregator::{Aggregator, Count, Said};
+use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::completeness::Observed;
 use super::late::{HALVES, Late, MOST};
 use super::relevance::Relevance;
@@ -26,7 +26,7 @@ fn weight_of(residual: &[f64], all: &[Vec<f64>], since: usize, late: &mut Vec<(f
 }
 
 #[test]
-fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
+fn late_labels_use_kept_predictions_and_dependence_weights() {
     for kind in KINDS {
         let (stream, mut model) = (Stream::new(kind), mixture(kind, 1).without_recent());
         let classes = model.classes();
@@ -38,7 +38,7 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
             let mut then = (stream.said(t, classes), stream.observed(t, &relevance));
-            let said = Said { scores: &then.0, observed: then.1 };
+            let said = ExpertScores { scores: &then.0, observed: then.1 };
             alone.step(said, lesson.label, Count::of(0.0), &mut mixed);
             for (found, expected) in bits[t * classes..].iter().zip(&mixed) {
                 assert!((f64::from_bits(*found) - expected).abs() < 1e-9);
@@ -58,7 +58,7 @@ fn late_labels_are_judged_by_what_was_said_and_weighed_by_their_dependence() {
                     then = before;
                     all.push(residual);
                 }
-                let said = Said { scores: &then.0, observed: then.1 };
+                let said = ExpertScores { scores: &then.0, observed: then.1 };
                 alone.step(said, lesson.label, Count::of(weight), &mut mixed);
             }
         }
@@ -71,14 +71,14 @@ fn keep(late: &mut Late, aggregator: &mut Aggregator, tickets: std::ops::Range<u
     for ticket in tickets {
         let mut mixed = vec![0.0; aggregator.classes()];
         let scores = vec![ticket as f64; 2 * aggregator.classes()];
-        let said = Said::of(&scores);
+        let said = ExpertScores::of(&scores);
         aggregator.step(said, f64::NAN, Count::of(0.0), &mut mixed);
         late.keep(ticket, aggregator, said, &mixed);
     }
 }
 
 #[test]
-fn past_the_bounds_the_oldest_is_dropped() {
+fn oldest_predictions_are_dropped_beyond_the_bounds() {
     let (mut late, mut aggregator) = (Late::new(2, 1), Aggregator::new(2, false, 0.0));
     keep(&mut late, &mut aggregator, 1..MOST as u64 + 3);
     keep(&mut late, &mut aggregator, 5..6);
@@ -92,7 +92,7 @@ fn past_the_bounds_the_oldest_is_dropped() {
 }
 
 #[test]
-fn what_was_said_of_two_classes_is_said_of_more() {
+fn widening_translates_kept_predictions() {
     let (mut late, mut aggregator) = (Late::new(2, 1), Aggregator::new(2, false, 0.0));
     keep(&mut late, &mut aggregator, 1..3);
     let mut wide = late.clone();
@@ -111,7 +111,7 @@ fn what_was_said_of_two_classes_is_said_of_more() {
 }
 
 #[test]
-fn what_no_run_could_have_kept_is_refused() {
+fn impossible_states_are_refused() {
     let (mut late, mut aggregator) = (Late::new(2, 1), Aggregator::new(2, false, 0.0));
     keep(&mut late, &mut aggregator, 1..4);
     let good = late.state();

@@ -3,7 +3,7 @@
 use super::aggregator::Aggregator;
 use super::tests::{EVENTS, KINDS, Kind, Stream, run};
 use super::{Calibrated, Mixture};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::merging::of_kind;
@@ -44,7 +44,7 @@ impl Learner for Echo {
         f64::NAN
     }
 
-    fn forget(&mut self, _: &Gone) {}
+    fn forget(&mut self, _: &Evicted) {}
 
     fn widen(&mut self, classes: usize) {
         self.places = (0..classes).collect();
@@ -96,7 +96,7 @@ fn mixture(kind: Kind, half_life: f64) -> Mixture {
 }
 
 /// A model that starts from another and continues with some of the events.
-fn gone_on(from: &Mixture, kind: Kind, half_life: f64, events: (usize, usize)) -> Mixture {
+fn trained_further(from: &Mixture, kind: Kind, half_life: f64, events: (usize, usize)) -> Mixture {
     let mut made = mixture(kind, half_life);
     made.restore(&from.state(), 16, 16).unwrap();
     run(&mut made, &Stream::new(kind), events.0, events.1);
@@ -104,7 +104,7 @@ fn gone_on(from: &Mixture, kind: Kind, half_life: f64, events: (usize, usize)) -
 }
 
 fn merged(base: &Mixture, kind: Kind, half_life: f64, parts: &[&Mixture]) -> Mixture {
-    let mut made = gone_on(base, kind, half_life, (0, 0));
+    let mut made = trained_further(base, kind, half_life, (0, 0));
     made.merge(&parts.iter().map(|&part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
     // The merged model can be saved and resumed.
     mixture(kind, half_life).restore(&made.state(), 16, 16).unwrap();
@@ -127,12 +127,12 @@ fn assert_near(one: &Mixture, other: &Mixture, tolerance: f64) {
 }
 
 #[test]
-fn neither_order_nor_tree_shows_and_the_base_counts_once() {
+fn merging_ignores_order_and_counts_the_base_once() {
     for kind in KINDS {
         for (half_life, first) in [(0.0, 0), (0.0, 100), (50.0, 100)] {
-            let base = gone_on(&mixture(kind, half_life), kind, half_life, (0, first));
-            let [a, b, c] =
-                [(100, 180), (180, 330), (330, EVENTS)].map(|events| gone_on(&base, kind, half_life, events));
+            let base = trained_further(&mixture(kind, half_life), kind, half_life, (0, first));
+            let [a, b, c] = [(100, 180), (180, 330), (330, EVENTS)]
+                .map(|events| trained_further(&base, kind, half_life, events));
             let join = |parts: &[&Mixture]| merged(&base, kind, half_life, parts);
             let all = join(&[&a, &b, &c]);
             assert_near(&join(&[&c, &a, &b]), &all, 1e-12);
@@ -146,23 +146,23 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
 }
 
 #[test]
-fn with_what_learned_nothing_a_part_is_itself_but_for_what_waits() {
+fn merging_with_the_base_only_clears_late_predictions() {
     for kind in KINDS {
-        let base = gone_on(&mixture(kind, 0.0), kind, 0.0, (0, 100));
-        let mut part = gone_on(&base, kind, 0.0, (100, 200));
+        let base = trained_further(&mixture(kind, 0.0), kind, 0.0, (0, 100));
+        let mut part = trained_further(&base, kind, 0.0, (100, 200));
         let (with, copies) =
             (merged(&base, kind, 0.0, &[&base, &part]), merged(&base, kind, 0.0, &[&base, &base]));
         assert!(!part.late.kept.is_empty());
         part.late.clear();
         assert_near(&with, &part, 1e-12);
-        let mut cleared = gone_on(&base, kind, 0.0, (0, 0));
+        let mut cleared = trained_further(&base, kind, 0.0, (0, 0));
         cleared.late.clear();
         assert_eq!(copies.state(), cleared.state());
     }
 }
 
 #[test]
-fn estimates_of_a_line_weigh_by_their_precision() {
+fn merged_parameters_are_weighted_by_precision() {
     // A part that has seen only one feature contributes nothing to the other.
     let (mut one, mut other) = (Aggregator::new(2, false, 0.0), Aggregator::new(2, false, 0.0));
     (one.steps, other.steps) = (10, 30);
@@ -202,10 +202,10 @@ fn estimates_of_a_line_weigh_by_their_precision() {
 }
 
 #[test]
-fn relabelled_it_says_the_same_of_the_classes() {
+fn relabelling_permutes_predictions() {
     for (kind, places) in [(Kind::Two, &[1, 0][..]), (Kind::Several, &[2, 0, 1])] {
         let classes = if kind == Kind::Two { 1 } else { 3 };
-        let part = || gone_on(&mixture(kind, 0.0), kind, 0.0, (0, 300));
+        let part = || trained_further(&mixture(kind, 0.0), kind, 0.0, (0, 300));
         let (stream, mut one, mut other) = (Stream::new(kind), part(), part());
         other.relabel(places).unwrap();
         for t in 300..EVENTS {
@@ -255,7 +255,7 @@ fn targets_on_another_scale_are_predicted_as_before() {
 }
 
 #[test]
-fn where_the_unit_of_targets_jumps_the_latest_errors_are_forgotten() {
+fn target_unit_jumps_reset_recent_errors() {
     let experts = (0..3).map(|e| (e.to_string(), Box::new(Echo::new(3 * e)) as Box<dyn Learner>)).collect();
     let mut model = Mixture::new(experts, 0, true, 0.0).unwrap();
     run(&mut model, &Stream::new(Kind::Numbers), 0, 300);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::aggregator::{Aggregator, Count, Said};
+use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::completeness::Observed;
 use super::late::Late;
 use super::recent::Recent;
@@ -40,7 +40,7 @@ impl Mixing<'_> {
             for t in begin..begin + size {
                 self.gather(t, said, stage.lessons[t].others);
                 let mixed = &mut scores[t * classes..(t + 1) * classes];
-                if let Some(gone) = stage.block.gone_before(t) {
+                if let Some(gone) = stage.block.evicted_before(t) {
                     self.relevance.forget(gone);
                 }
                 losses[t] = self.mix(&stage.block.event(t), &stage.lessons[t], mixed);
@@ -131,7 +131,7 @@ impl Mixing<'_> {
     /// Returns the loss, and whether the label came late.
     fn mix_row(&mut self, observed: Observed, lesson: &Lesson, mixed: &mut [f64]) -> (f64, bool) {
         let Self { aggregator, late, row, .. } = self;
-        let said = Said { scores: row, observed };
+        let said = ExpertScores { scores: row, observed };
         let &Lesson { label, weight, ticket, .. } = lesson;
         let count = |weight| Count { weight, events: lesson.events() };
         let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
@@ -158,7 +158,7 @@ impl Mixing<'_> {
 fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], said: &mut [f64]) {
     let width = said.len() / lessons.len();
     for ((t, lesson), own) in lessons.iter().enumerate().zip(said.chunks_exact_mut(width)) {
-        if let Some(gone) = block.gone_before(t) {
+        if let Some(gone) = block.evicted_before(t) {
             learner.forget(gone);
         }
         if lesson.wants_scores {

@@ -46,7 +46,7 @@ mod together;
 
 use std::collections::BTreeSet;
 
-pub use aggregator::{Aggregator, Count, Said};
+pub use aggregator::{Aggregator, Count, ExpertScores};
 pub use calibrated::Calibrated;
 pub use running::use_threads;
 
@@ -56,7 +56,7 @@ use self::recent::Recent;
 use self::relevance::Relevance;
 use self::resting::{Rest, Resting};
 use self::running::{by_learner, within_or_none};
-use crate::block::{Block, Event, Gone};
+use crate::block::{Block, Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -228,7 +228,7 @@ impl Learner for Mixture {
         self.learners.iter_mut().find_map(|learner| learner.conditional(event))
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.learners.iter_mut().for_each(|learner| learner.forget(gone));
         self.relevance.forget(gone);
     }

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_as_by_least_squares() {
+    fn steps_match_ridge_regression() {
         // Ridge regression of y = 2 x + 1 at x = 0, 1, 2, 3 with a penalty of 1 / 100, compared with its exact
         // solution.
         let (mut parameters, mut covariance, mut gains) = ([0.0; 2], [100.0, 0.0, 0.0, 100.0], [0.0; 2]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gross_error_is_followed_as_far_as_the_loss_allows() {
+    fn log_loss_steps_are_implicit() {
         for slope in [0.501, 0.7, -0.9, 0.99, -0.999_999] {
             for variance in [1e-6, 0.01, 0.5, 2.0, 50.0, 1e4] {
                 for weight in [0.1, 1.0, 30.0] {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_step_leaps() {
+    fn steps_are_bounded() {
         for slope in [1e-6, 0.3, 0.5, 0.500_001, 1.0 - 1e-6, 1.0] {
             for variance in [0.0, 1e-300, 1e-3, 1.0, 1e6] {
                 for weight in [1e-300, 1.0, 1e100] {

@@ -9,7 +9,7 @@
 //! and curved targets; 8,000 events at most), and the root mean square error was the same: up to 7 % lower for curved
 //! targets, up to 9 % higher for skewed ones.
 
-use super::aggregator::{Aggregator, Count, Said, Scratch};
+use super::aggregator::{Aggregator, Count, ExpertScores, Scratch};
 use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
 use super::newton::{Newton, Objective};
 use super::resting::without;
@@ -25,7 +25,13 @@ const STEEPEST: f64 = 10.0;
 const FARTHEST_LAPLACE: f64 = 700.0;
 
 impl Aggregator {
-    pub(super) fn step_number(&mut self, said: Said, target: f64, count: Count, mixed: &mut [f64]) -> f64 {
+    pub(super) fn step_number(
+        &mut self,
+        said: ExpertScores,
+        target: f64,
+        count: Count,
+        mixed: &mut [f64],
+    ) -> f64 {
         self.completeness.meet(said.observed, self.steps);
         let unit = self.calibration.squares[0].sqrt();
         mixed[0] = unit * self.predict_number(said.scores, unit);

@@ -6,7 +6,7 @@ use super::Mixture;
 use super::resting::SEGMENT;
 use super::tests::Kind;
 use crate::block::Event;
-use crate::block::{Block, Gone};
+use crate::block::{Block, Evicted};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State};
 
@@ -46,7 +46,7 @@ impl Learner for Parrot {
         f64::NAN
     }
 
-    fn forget(&mut self, _: &Gone) {
+    fn forget(&mut self, _: &Evicted) {
         self.forgotten += 1;
     }
 
@@ -89,7 +89,7 @@ pub struct Stream {
     pub labels: Vec<f64>,
     pub values: Vec<f64>,
     pub starts: Vec<usize>,
-    pub gone: Vec<Gone>,
+    pub gone: Vec<Evicted>,
 }
 
 impl Stream {

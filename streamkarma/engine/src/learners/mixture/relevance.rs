@@ -19,7 +19,7 @@
 //! gain nothing.
 
 use super::calibration::sanitise;
-use crate::block::{Event, Gone, below, room_for};
+use crate::block::{Event, Evicted, below, room_for};
 use crate::change::Change;
 use crate::merging::counted_together;
 use crate::state::{LARGEST, MOST_COUNTED, Refused, State, count_of, ensure};
@@ -107,7 +107,7 @@ impl Relevance {
     }
 
     /// Forget evicted attributes and coordinates.
-    pub fn forget(&mut self, gone: &Gone) {
+    pub fn forget(&mut self, gone: &Evicted) {
         for &coordinate in below(&gone.coordinates, self.products.len()) {
             self.products[coordinate as usize] = Mean::default();
         }

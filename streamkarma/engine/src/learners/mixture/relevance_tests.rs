@@ -1,7 +1,7 @@
 //! The measured contributions of attributes to the prediction, compared with the true ones.
 
 use super::relevance::Relevance;
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::{Change, DROPPED};
 use crate::random::Random;
 use crate::state::{Array, State};
@@ -87,7 +87,7 @@ fn expected(attributes: &[u32], all: &[u32]) -> f64 {
 }
 
 #[test]
-fn what_matters_and_is_missing_is_left_open() {
+fn missing_attributes_leave_their_relevance_open() {
     let known = learned(&Relevance::default(), &stream(3, 20_000));
     let all = [1, 2, 3, 4, 5];
     for some in [&[1][..], &[2, 3], &[4, 5], &[1, 2], &[3], &[1, 2, 4, 5]] {
@@ -101,21 +101,21 @@ fn what_matters_and_is_missing_is_left_open() {
 }
 
 #[test]
-fn what_was_given_up_has_never_been() {
+fn evicted_attributes_have_no_effect() {
     let mut known = learned(&Relevance::default(), &stream(3, 2_000));
-    known.forget(&Gone { before: 0, attributes: vec![1, 40], coordinates: vec![1, 6, 40] });
+    known.forget(&Evicted { before: 0, attributes: vec![1, 40], coordinates: vec![1, 6, 40] });
     for some in [&[2][..], &[3, 5], &[2, 4]] {
         assert!((open(&known, some) - expected(some, &[2, 3, 4, 5])).abs() < 0.1);
     }
     assert_eq!(open(&known, &[1, 2]), open(&known, &[2]));
     let mut never = learned(&Relevance::default(), &stream(3, 2_000));
-    never.forget(&Gone { before: 0, attributes: vec![], coordinates: vec![6] });
-    never.forget(&Gone { before: 0, attributes: vec![1], coordinates: vec![1] });
+    never.forget(&Evicted { before: 0, attributes: vec![], coordinates: vec![6] });
+    never.forget(&Evicted { before: 0, attributes: vec![1], coordinates: vec![1] });
     assert_eq!(known, never);
 }
 
 #[test]
-fn under_other_names_and_on_other_scales_it_goes_on_as_before() {
+fn renaming_and_rescaling_preserve_relevance() {
     let (begin, end) = (stream(3, 1_000), stream(5, 1_000));
     let mut known = learned(&Relevance::default(), &begin);
     let plain = learned(&known, &end);
@@ -144,7 +144,7 @@ fn under_other_names_and_on_other_scales_it_goes_on_as_before() {
 }
 
 #[test]
-fn signs_of_what_is_said_do_not_matter() {
+fn prediction_signs_do_not_matter() {
     let (begin, end) = (stream(3, 500), stream(5, 500));
     let mut turned = learned(&Relevance::default(), &begin);
     turned.turn();
@@ -156,7 +156,7 @@ fn signs_of_what_is_said_do_not_matter() {
 }
 
 #[test]
-fn parts_are_averaged_by_what_they_have_learned_in_any_order() {
+fn merging_weights_parts_by_events_in_any_order() {
     let base = learned(&Relevance::default(), &stream(3, 300));
     let parts: Vec<Relevance> =
         (5..8).map(|seed| learned(&base, &stream(seed, 100 * seed as usize))).collect();
@@ -176,7 +176,7 @@ fn parts_are_averaged_by_what_they_have_learned_in_any_order() {
 }
 
 #[test]
-fn a_state_brings_back_everything_and_is_refused_where_it_contradicts_itself() {
+fn state_round_trip_and_broken_states_refused() {
     let known = learned(&Relevance::default(), &stream(3, 300));
     let good = known.state();
     assert_eq!(Relevance::restored(&good, 6, 8).unwrap(), known);

@@ -1,6 +1,6 @@
 //! Experts that hardly help: when they predict, and how their silence is handled.
 
-use super::aggregator::{Aggregator, Count, Said};
+use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::fixed_share::SHARE;
 use super::parrots::{Stream, asked};
 use super::resting::Rest;
@@ -10,7 +10,7 @@ const TURN: usize = 3_000;
 const EVENTS: usize = 5_000;
 
 #[test]
-fn who_knows_nothing_is_asked_seldom_until_it_knows_more() {
+fn uninformative_experts_rarely_predict_until_they_improve() {
     for kind in KINDS {
         let stream = Stream::new(kind, 2, TURN, EVENTS);
         let mut model = stream.mixture(true);
@@ -27,7 +27,7 @@ fn who_knows_nothing_is_asked_seldom_until_it_knows_more() {
 }
 
 #[test]
-fn nobody_rests_while_errors_are_far_above_the_mean() {
+fn no_expert_rests_while_errors_are_far_above_the_mean() {
     let mut resting = Stream::new(Kind::Two, 2, 0, 0).mixture(true).aggregator.resting.clone();
     let mut observe = |loss: f64, begin: u64, end: u64| {
         (begin..=end).for_each(|_| resting.observe_loss(loss, 1.0));
@@ -42,7 +42,7 @@ fn nobody_rests_while_errors_are_far_above_the_mean() {
 }
 
 #[test]
-fn events_that_share_a_label_are_one_until_it_is_decided_who_rests() {
+fn events_sharing_a_label_count_once_before_resting() {
     let mut resting = Stream::new(Kind::Two, 2, 0, 0).mixture(true).aggregator.resting.clone();
     let mut observe = |events: u64| {
         (0..events).for_each(|_| resting.observe_loss(0.1, 1.0 / 64.0));
@@ -54,21 +54,21 @@ fn events_that_share_a_label_are_one_until_it_is_decided_who_rests() {
 }
 
 #[test]
-fn neither_cuts_nor_states_show_where_an_expert_rests() {
+fn blocks_and_restores_do_not_affect_resting() {
     for kind in KINDS {
         Stream::new(kind, 2, TURN, EVENTS).assert_that_cuts_do_not_show(true, 0);
     }
 }
 
 #[test]
-fn what_is_predicted_first_is_learned_as_if_at_once() {
+fn predicting_first_changes_nothing() {
     for kind in KINDS {
         Stream::new(kind, 2, TURN, EVENTS).assert_learned_as_if_at_once(true, TURN..TURN + 20);
     }
 }
 
 #[test]
-fn who_says_nothing_keeps_its_weight_and_has_no_say() {
+fn silent_experts_keep_their_weight() {
     for kind in KINDS {
         let (mut model, classes) = (Aggregator::new(3, kind == Kind::Numbers, 0.0), 3);
         let classes = if kind == Kind::Several { classes } else { 1 };
@@ -76,10 +76,10 @@ fn who_says_nothing_keeps_its_weight_and_has_no_say() {
         let label = 1.0;
         let mut said: Vec<f64> = (0..3 * classes).map(|place| f64::from(place as u32 % 4) / 4.0).collect();
         let mut mixed = vec![0.0; classes];
-        (0..20).for_each(|_| _ = model.step(Said::of(&said), label, Count::of(1.0), &mut mixed));
+        (0..20).for_each(|_| _ = model.step(ExpertScores::of(&said), label, Count::of(1.0), &mut mixed));
         let (before, state) = (model.weights()[1], model.state());
         said[classes] = f64::NAN;
-        model.step(Said::of(&said), label, Count::of(1.0), &mut mixed);
+        model.step(ExpertScores::of(&said), label, Count::of(1.0), &mut mixed);
         let moved = (model.weights()[1] - before).abs();
         assert!(moved <= SHARE, "{moved}");
         let after = model.state();
@@ -89,9 +89,9 @@ fn who_says_nothing_keeps_its_weight_and_has_no_say() {
         assert_ne!(parameters[..size], old[..size]);
         // Whatever its prediction would have been.
         let mut same = mixed.clone();
-        model.step(Said::of(&said), f64::NAN, Count::of(0.0), &mut mixed);
+        model.step(ExpertScores::of(&said), f64::NAN, Count::of(0.0), &mut mixed);
         said[classes..2 * classes].iter_mut().skip(1).for_each(|score| *score = 1e9);
-        model.step(Said::of(&said), f64::NAN, Count::of(0.0), &mut same);
+        model.step(ExpertScores::of(&said), f64::NAN, Count::of(0.0), &mut same);
         assert_eq!(mixed, same);
     }
 }

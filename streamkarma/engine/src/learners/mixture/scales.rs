@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_nearer_has_the_higher_density_at_any_scale() {
+    fn nearer_predictions_have_higher_density_at_any_scale() {
         for far in [1.0, 1e-2, 1e-4] {
             let mut scales = Scales::new(true);
             (0..8).for_each(|_| _ = judged(&mut scales, far / 10.0, 1.0));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_is_so_many_times_bayes_rule_and_may_be_huge() {
+    fn a_weight_repeats_bayes_rule_and_may_be_huge() {
         let (mut once, mut twice) = (Scales::new(true), Scales::new(true));
         judged(&mut once, 0.01, 2.0);
         let own = |scale: f64| student(0.01 / scale) / scale;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn no_scale_is_lost_for_good() {
+    fn scale_weights_stay_positive() {
         for weight in [f64::from_bits(1), 1e-300, 1.0, 1e100] {
             let mut scales = Scales::new(true);
             for residual in [30.0, 1e-9, 30.0] {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn other_units_have_other_scales() {
+    fn scales_follow_unit_changes() {
         let mut scales = Scales::new(true);
         (0..50).for_each(|_| _ = judged(&mut scales, 0.02, 1.0));
         let before = scales.typical();

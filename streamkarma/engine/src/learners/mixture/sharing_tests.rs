@@ -1,7 +1,7 @@
 //! Experts that share the features of an event give the same results as alone.
 
 use super::relevance::Relevance;
-use super::{Aggregator, Count, Mixture, Said};
+use super::{Aggregator, Count, ExpertScores, Mixture};
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::learners::explicit::Explicit;
@@ -130,7 +130,7 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
         let row: Vec<f64> = said.iter().flat_map(|each| &each[t * columns..][..columns]).copied().collect();
         let event = stream.block(t, t + 1).event(0);
         let observed = [event.len() as f64, -relevance.open(&event)];
-        mixing.step(Said { scores: &row, observed }, lesson.label, Count::of(lesson.weight), mixed);
+        mixing.step(ExpertScores { scores: &row, observed }, lesson.label, Count::of(lesson.weight), mixed);
         if mixing.is_of_two() && lesson.is_learned() {
             relevance.learn(&event, mixed[0]);
         }
@@ -185,7 +185,7 @@ fn subspaces_share_their_completion() {
 }
 
 #[test]
-fn others_share_nothing() {
+fn other_learners_share_nothing() {
     let products = |regression| -> Vec<Box<dyn Learner>> {
         let loss = if regression { Loss::Squared } else { Loss::Hinge };
         let step = Step::arow(loss, 2.0);
@@ -201,7 +201,7 @@ fn explicit_forms_share_their_features() {
 }
 
 #[test]
-fn who_has_learned_something_shares_nothing() {
+fn trained_experts_share_nothing() {
     let stream = Stream::new(2);
     let mut experts = subspaces(64, false);
     let lesson = Lesson::of(1.0);

@@ -1,10 +1,10 @@
 //! A mixture of experts that repeat values of an event.
 
-use super::aggregator::{Aggregator, Count, Said};
+use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::completeness::{Completeness, Observed};
 use super::relevance::Relevance;
 use super::{Calibrated, Mixture};
-use crate::block::{Block, Event, Gone};
+use crate::block::{Block, Event, Evicted};
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::transformed_target::{Point, TransformedTarget};
 use crate::math::log1p;
@@ -57,7 +57,7 @@ impl Learner for Parrot {
         f64::NAN
     }
 
-    fn forget(&mut self, _: &Gone) {}
+    fn forget(&mut self, _: &Evicted) {}
 
     fn widen(&mut self, classes: usize) {
         self.classes = classes;
@@ -195,7 +195,7 @@ pub(super) fn run(model: &mut dyn Learner, stream: &Stream, begin: usize, end: u
 }
 
 #[test]
-fn neither_cuts_nor_states_nor_threads_show() {
+fn blocks_restores_and_threads_do_not_affect_results() {
     for kind in KINDS {
         let (stream, mut whole, mut pieces) = (Stream::new(kind), mixture(kind, 1), mixture(kind, 1));
         let mut abreast = mixture(kind, 1);
@@ -216,7 +216,7 @@ fn neither_cuts_nor_states_nor_threads_show() {
 }
 
 #[test]
-fn an_event_that_was_predicted_is_learned_as_in_one_step() {
+fn predict_then_learn_equals_one_step() {
     let parrot: Box<dyn Learner> = Box::new(Parrot { at: 6, classes: 1, steps: 0 });
     let bent = TransformedTarget::new(parrot, Point::Mean).unwrap();
     let mut once = Mixture::new(vec![("bent".to_owned(), Box::new(bent))], 0, true, 0.0).unwrap();
@@ -234,7 +234,7 @@ fn an_event_that_was_predicted_is_learned_as_in_one_step() {
 }
 
 #[test]
-fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
+fn mixture_equals_experts_plus_aggregator() {
     for kind in KINDS {
         let (stream, mut whole) = (Stream::new(kind), mixture(kind, 1).without_recent());
         let classes = whole.classes();
@@ -245,7 +245,8 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
         let mut losses = Vec::new();
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
-            let said = Said { scores: &stream.said(t, classes), observed: stream.observed(t, &relevance) };
+            let said =
+                ExpertScores { scores: &stream.said(t, classes), observed: stream.observed(t, &relevance) };
             losses.push(alone.step(said, lesson.label, Count::of(lesson.weight), &mut mixed));
             if kind == Kind::Two && lesson.is_learned() {
                 relevance.learn(&stream.block(t, t + 1).event(0), mixed[0]);
@@ -263,7 +264,7 @@ fn a_mixture_is_its_experts_and_the_aggregator_of_their_scores() {
 }
 
 #[test]
-fn it_learns_whom_to_believe() {
+fn informative_experts_gain_weight() {
     let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
     let (mut scores, mut losses) = (vec![0.0; EVENTS], vec![0.0; EVENTS]);
     let lessons: Vec<Lesson> = stream.labels.iter().map(|&label| Lesson::of(label)).collect();
@@ -290,7 +291,7 @@ fn it_learns_whom_to_believe() {
 }
 
 #[test]
-fn nothing_overflows_whatever_the_scores() {
+fn extreme_scores_and_weights_stay_finite() {
     for kind in KINDS {
         for score in [0.0, 1e-300, -1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
             for weight in [1e-300, 1.0, 1e300] {
@@ -302,7 +303,7 @@ fn nothing_overflows_whatever_the_scores() {
                 let mut mixed = vec![0.0; classes];
                 for t in 0..60 {
                     let label = if kind == Kind::Several { f64::from(t % 3) } else { f64::from(t % 2) - 0.5 };
-                    let loss = model.step(Said::of(&said), label, Count::of(weight), &mut mixed);
+                    let loss = model.step(ExpertScores::of(&said), label, Count::of(weight), &mut mixed);
                     assert!(loss.is_finite() && mixed.iter().all(|each| each.is_finite()));
                 }
                 model.clone().restore(&model.state()).unwrap();
@@ -330,7 +331,7 @@ fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
 }
 
 #[test]
-fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
+fn split_labels_fade_estimates_no_more_than_whole_ones() {
     for regression in [false, true] {
         let once = uncertainty(regression, 1, false);
         // The warm-up of two classes goes by steps, and so is shorter. For a number, all parts but the first are
@@ -341,7 +342,7 @@ fn a_label_in_parts_fades_what_is_known_no_more_than_one() {
 }
 
 #[test]
-fn more_classes_and_a_new_beginning() {
+fn widening_keeps_the_odds_and_restart_resets() {
     let (stream, mut model) = (Stream::new(Kind::Two), mixture(Kind::Two, 0));
     run(&mut model, &stream, 0, EVENTS);
     // For several classes, the number of observed values is not used.
@@ -351,7 +352,7 @@ fn more_classes_and_a_new_beginning() {
         (0..3).flat_map(|e| [-0.5, 0.5].map(|half| half * stream.values[stream.starts[7] + 3 * e])).collect();
     let mut mixed = [0.0; 2];
     model.aggregator.widen(2);
-    assert!(model.aggregator.step(Said::of(&said), f64::NAN, Count::of(1.0), &mut mixed).is_nan());
+    assert!(model.aggregator.step(ExpertScores::of(&said), f64::NAN, Count::of(1.0), &mut mixed).is_nan());
     assert!((mixed[1] - mixed[0] - odds).abs() < 1e-9);
     model.restart(7);
     assert_eq!((model.steps(), model.classes()), (7, 1));
@@ -405,13 +406,13 @@ fn a_calibrated_learner_has_its_own_summary() {
 }
 
 #[test]
-fn a_target_counts_in_the_unit_of_numbers_as_often_as_its_event() {
+fn target_unit_respects_event_weights() {
     let mut aggregator = Aggregator::new(2, true, 0.0);
     for t in 0..100 {
         let target = f64::from(t % 5) - 2.0;
-        aggregator.step(Said::of(&[target, 0.0]), target, Count::of(1.0), &mut [0.0]);
+        aggregator.step(ExpertScores::of(&[target, 0.0]), target, Count::of(1.0), &mut [0.0]);
     }
     let unit = aggregator.calibration.squares[0];
-    aggregator.step(Said::of(&[0.0, 0.0]), 1e6, Count::of(1e-9), &mut [0.0]);
+    aggregator.step(ExpertScores::of(&[0.0, 0.0]), 1e6, Count::of(1e-9), &mut [0.0]);
     assert!((aggregator.calibration.squares[0] - unit).abs() < 1e-6 * unit);
 }

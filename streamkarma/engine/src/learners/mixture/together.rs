@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn each_stage_is_mixed_once_all_experts_have_done_it() {
+    fn stages_are_mixed_after_all_experts_finish() {
         let expected = [(1, 0), (0, 0), (-1, 0), (1, 1), (0, 1), (-1, 1)];
         assert_eq!(order(&Tasks::new(2, 2)), expected);
         assert_eq!(order(&Tasks::new(0, 2)), [(-1, 0), (-1, 1)]);
     }
 
     #[test]
-    fn nobody_waits_for_who_has_panicked() {
+    fn panicked_tasks_block_no_others() {
         let tasks = Tasks::new(2, 2);
         let panicked = std::thread::scope(|scope| {
             let stopped = scope.spawn(|| {

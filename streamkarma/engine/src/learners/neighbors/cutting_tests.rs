@@ -44,7 +44,7 @@ fn assert_holds_latest(model: &Neighbors, samples: &[Sample]) {
 }
 
 #[test]
-fn after_a_change_the_window_has_only_what_is_new() {
+fn window_holds_only_new_events_after_a_change() {
     let (samples, mut model) = (turning(1, 1000, CHANGE), learner(false, WINDOW, 5));
     let (mut cuts, mut wrong) = (0, 0);
     for (t, sample) in samples.iter().enumerate() {
@@ -63,7 +63,7 @@ fn after_a_change_the_window_has_only_what_is_new() {
 }
 
 #[test]
-fn only_events_that_were_asked_about_are_counted() {
+fn errors_are_counted_only_for_predicted_events() {
     let (samples, mut model) = (turning(2, 700, CHANGE), learner(false, WINDOW, 5));
     let mut fewest = WINDOW;
     for (t, sample) in samples.iter().enumerate() {
@@ -81,7 +81,7 @@ fn only_events_that_were_asked_about_are_counted() {
 }
 
 #[test]
-fn noise_and_errors_that_become_fewer_cut_nothing() {
+fn noise_and_falling_error_do_not_cut() {
     // Labels that are pure noise, then constant.
     let (mut samples, mut model) = (stream(3, 3000), learner(false, WINDOW, 5));
     let labels: Vec<f64> = stream(4, 3000).into_iter().map(|sample| sample.label).collect();
@@ -95,7 +95,7 @@ fn noise_and_errors_that_become_fewer_cut_nothing() {
 }
 
 #[test]
-fn a_target_that_moves_cuts_the_window_too() {
+fn target_shift_cuts_the_window() {
     let (mut samples, mut model) = (stream(5, 600), learner(true, WINDOW, 5));
     samples.iter_mut().skip(CHANGE).for_each(|sample| sample.label += 5.0);
     for (t, sample) in samples.iter().enumerate() {
@@ -107,7 +107,7 @@ fn a_target_that_moves_cuts_the_window_too() {
 }
 
 #[test]
-fn a_saved_window_is_cut_where_it_would_have_been() {
+fn restored_window_is_cut_at_the_same_events() {
     let (samples, mut model) = (turning(6, 650, CHANGE), learner(false, WINDOW, 5));
     let mut others = Vec::new();
     for (t, sample) in samples.iter().enumerate() {

@@ -30,7 +30,7 @@ fn errors(model: &mut Neighbors, samples: &[Sample]) -> usize {
 }
 
 #[test]
-fn a_window_grows_where_the_world_stays_as_it_is() {
+fn window_grows_on_a_stationary_distribution() {
     let samples = board(1, 4000, 0.0);
     let mut model = growing(false);
     let mut fixed = super::tests::learner(false, WINDOW, 5);
@@ -41,7 +41,7 @@ fn a_window_grows_where_the_world_stays_as_it_is() {
 }
 
 #[test]
-fn it_holds_the_latest_events_in_every_length() {
+fn window_of_any_length_holds_latest_events() {
     let (samples, mut model) = (board(2, 1500, 0.0), growing(false));
     for (t, sample) in samples.iter().enumerate() {
         teach(&mut model, sample);
@@ -58,7 +58,7 @@ fn it_holds_the_latest_events_in_every_length() {
 }
 
 #[test]
-fn it_stays_short_where_the_world_moves_and_becomes_short_again() {
+fn window_stays_short_and_shrinks_under_drift() {
     // Within 500 events the board moves by one field: of fixed windows, one of 200 events has the fewest errors.
     let mut model = growing(false);
     board(3, 2000, 0.001).iter().for_each(|sample| teach(&mut model, sample));
@@ -71,7 +71,7 @@ fn it_stays_short_where_the_world_moves_and_becomes_short_again() {
 }
 
 #[test]
-fn a_window_cut_after_a_change_is_as_short_as_its_events_allow() {
+fn cut_shrinks_room_to_fit_remaining_events() {
     let (samples, mut model) = (turning(6, 3200, 3000), growing(false));
     samples[..3000].iter().for_each(|sample| teach(&mut model, sample));
     assert_eq!(model.room, 16 * WINDOW);
@@ -82,7 +82,7 @@ fn a_window_cut_after_a_change_is_as_short_as_its_events_allow() {
 }
 
 #[test]
-fn a_wide_window_does_not_grow_beyond_its_most_values() {
+fn wide_window_growth_is_bounded() {
     let mut model =
         Neighbors::new(Settings { regression: false, window: 1000, grows: true, neighbors: 5 }).unwrap();
     let mut numbers = Numbers(7);
@@ -95,7 +95,7 @@ fn a_wide_window_does_not_grow_beyond_its_most_values() {
 }
 
 #[test]
-fn who_is_asked_about_few_events_grows_less() {
+fn window_grows_less_with_few_predictions() {
     for (period, room) in [(1, 2048), (8, 1024)] {
         let mut model =
             Neighbors::new(Settings { regression: false, window: 128, grows: true, neighbors: 5 }).unwrap();
@@ -111,7 +111,7 @@ fn who_is_asked_about_few_events_grows_less() {
 }
 
 #[test]
-fn a_model_that_was_saved_goes_on_as_if_it_had_not_been() {
+fn restored_model_continues_exactly() {
     for regression in [false, true] {
         let samples = board(9, 900, 0.0);
         for at in [3, 49, 50, 51, 130, 400, 777] {
@@ -130,7 +130,7 @@ fn a_model_that_was_saved_goes_on_as_if_it_had_not_been() {
 }
 
 #[test]
-fn a_window_of_heavy_events_can_be_saved_whenever_it_becomes_shorter() {
+fn shrunken_window_of_heavy_events_can_be_restored() {
     let (mut model, mut times) = (growing(false), 0);
     for sample in board(12, 1700, 0.0).iter().chain(&board(13, 4000, 0.001)) {
         let before = model.room;
@@ -158,7 +158,7 @@ fn merged_windows_are_as_long_as_the_longest() {
 }
 
 #[test]
-fn the_nearest_of_the_newest_are_those_of_the_definition() {
+fn find_newest_matches_filtered_search() {
     let (samples, mut learner) = (stream(4, 250), learner(false, 100, 3));
     for sample in &samples {
         step(&mut learner, sample, Lesson::NONE);

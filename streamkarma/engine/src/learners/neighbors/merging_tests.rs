@@ -25,7 +25,7 @@ pub(super) fn merged(base: &Neighbors, parts: &[&Neighbors]) -> Neighbors {
 }
 
 #[test]
-fn the_window_has_the_latest_of_all_parts() {
+fn merged_window_holds_latest_events_of_all_parts() {
     for (before, events) in [(0, [10, 25]), (20, [10, 15]), (20, [45, 8]), (90, [70, 80]), (90, [5, 2])] {
         let samples = [stream(1, before), stream(2, events[0]), stream(3, events[1])];
         let base = taught(&learner(false, WINDOW, 7), if before > 0 { &samples[0] } else { &[] });
@@ -54,7 +54,7 @@ fn the_window_has_the_latest_of_all_parts() {
 }
 
 #[test]
-fn what_all_parts_have_dropped_does_not_come_back() {
+fn events_dropped_by_all_parts_stay_dropped() {
     let base = taught(&learner(false, WINDOW, 5), &turning(1, 300, 300));
     let [a, b] = [2, 3].map(|seed| taught(&base, &turning(seed, 27, 0)));
     assert!([&a, &b].iter().all(|part| part.labels.len() < WINDOW));
@@ -67,7 +67,7 @@ fn what_all_parts_have_dropped_does_not_come_back() {
 }
 
 #[test]
-fn neither_order_nor_tree_shows() {
+fn merge_is_independent_of_order_and_grouping() {
     for (before, events) in [(1, [10, 15, 20]), (40, [30, 10, 25]), (100, [50, 100, 70])] {
         let base = taught(&learner(false, WINDOW, 5), &stream(1, before));
         let [a, b, c] = [0, 1, 2].map(|m| taught(&base, &stream(7 + m as u64, events[m])));
@@ -79,7 +79,7 @@ fn neither_order_nor_tree_shows() {
 }
 
 #[test]
-fn who_learned_nothing_changes_nothing() {
+fn parts_that_learned_nothing_have_no_effect() {
     let empty = learner(false, WINDOW, 5);
     let base = taught(&empty, &stream(1, 30));
     let part = taught(&base, &stream(2, 50));
@@ -102,7 +102,7 @@ fn numbers_win_over_categories() {
 }
 
 #[test]
-fn of_too_many_attributes_the_most_frequent_have_columns() {
+fn most_frequent_attributes_get_columns() {
     let empty = learner(false, WINDOW, 1);
     let with = |from: u32, times: usize| {
         let items: Vec<(u32, u32, f64)> = (from..from + 30).map(|a| (a, a, 0.5)).collect();
@@ -116,7 +116,7 @@ fn of_too_many_attributes_the_most_frequent_have_columns() {
 }
 
 #[test]
-fn classes_go_to_their_places() {
+fn relabel_permutes_class_scores() {
     let sample = &stream(5, 2)[1];
     let mut model = taught(&learner(false, WINDOW, 5), &stream(1, 50));
     let before = step(&mut model.clone(), sample, Lesson::NONE);
@@ -139,7 +139,7 @@ fn unchanged() -> Change {
 }
 
 #[test]
-fn names_and_units_are_carried_over() {
+fn names_and_units_are_translated() {
     let before = taught(&learner(false, WINDOW, 5), &stream(1, 50));
     let mut after = before.clone();
     after.carry(&unchanged()).unwrap();
@@ -161,7 +161,7 @@ fn names_and_units_are_carried_over() {
 }
 
 #[test]
-fn targets_are_carried_over_and_merged() {
+fn targets_are_merged_and_translated() {
     let numbered = |seed, events| {
         let mut samples = stream(seed, events);
         samples.iter_mut().zip(0..).for_each(|(sample, t)| sample.label = f64::from(t % 7) - 2.0);

@@ -49,7 +49,7 @@ use self::growing::Halves;
 use self::metric::Metric;
 use self::moments::Moments;
 use self::nearest::Nearest;
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::errors::Errors;
@@ -301,7 +301,7 @@ impl Learner for Neighbors {
     }
 
     /// Treat the dropped values as missing in the events of the window.
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.columns.forget(&gone.attributes, &gone.coordinates);
     }
 

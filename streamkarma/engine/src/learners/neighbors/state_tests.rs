@@ -5,7 +5,7 @@ use super::*;
 use crate::state::Array;
 
 #[test]
-fn hostile_numbers_break_nothing() {
+fn extreme_input_stays_finite() {
     for regression in [false, true] {
         let mut learner = learner(regression, 30, 4);
         let huge = [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0, -0.0];
@@ -23,14 +23,14 @@ fn hostile_numbers_break_nothing() {
 }
 
 #[test]
-fn states_come_back_to_the_bit() {
+fn state_round_trip_is_exact() {
     for (classes, events, neighbors) in [(1, 30, 5), (1, 130, 60), (3, 130, 5)] {
         let (samples, mut model) = (stream(6, events + 90), learner(false, 50, neighbors));
         samples[..events].iter().for_each(|sample| teach(&mut model, sample));
         if classes > 1 {
             model.widen(classes);
         }
-        model.forget(&Gone { before: 0, attributes: vec![1], coordinates: vec![1, 11] });
+        model.forget(&Evicted { before: 0, attributes: vec![1], coordinates: vec![1, 11] });
         let mut back = learner(false, 50, neighbors);
         back.restore(&model.state(), 5, 12).unwrap();
         assert_eq!((back.state(), back.summary()), (model.state(), model.summary()));
@@ -108,7 +108,7 @@ fn broken_states_are_refused() {
 }
 
 #[test]
-fn nothing_may_lack_and_steps_ascend() {
+fn missing_arrays_and_unsorted_steps_are_refused() {
     let mut model = learner(false, 20, 3);
     stream(7, 30).iter().for_each(|sample| teach(&mut model, sample));
     let state = model.state();

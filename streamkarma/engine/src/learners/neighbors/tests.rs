@@ -106,7 +106,7 @@ pub(super) fn weights(learner: &Neighbors) -> Vec<f64> {
 }
 
 #[test]
-fn the_nearest_are_those_of_the_definition() {
+fn nearest_events_match_exhaustive_search() {
     let (samples, mut learner) = (stream(1, 700), learner(false, 300, 7));
     for (t, sample) in samples.iter().enumerate() {
         let own = weights(&learner);
@@ -123,7 +123,7 @@ fn the_nearest_are_those_of_the_definition() {
 }
 
 #[test]
-fn votes_and_steps_of_the_weights_are_those_of_the_definition() {
+fn votes_and_weight_updates_match_definition() {
     let mut compared = 0;
     for regression in [false, true] {
         let (samples, mut learner) = (stream(2, 400), learner(regression, 100, 5));
@@ -202,7 +202,7 @@ fn votes_and_steps_of_the_weights_are_those_of_the_definition() {
 }
 
 #[test]
-fn attributes_that_say_nothing_come_to_count_little() {
+fn irrelevant_attributes_get_small_weights() {
     let (mut learner, mut numbers) = (learner(true, 500, 10), Numbers(3));
     for _ in 0..2000 {
         let items: Vec<(u32, u32, f64)> = (1..7).map(|a| (a, a, 3.4 * numbers.unit() - 1.7)).collect();
@@ -217,7 +217,7 @@ fn attributes_that_say_nothing_come_to_count_little() {
 }
 
 #[test]
-fn of_equally_near_events_the_latest_vote() {
+fn ties_go_to_latest_events() {
     let mut learner = learner(true, 100, 3);
     let sample = |label: f64| Sample::of(&[(1, 10, 1.0)], label);
     for t in 0..250 {
@@ -229,7 +229,7 @@ fn of_equally_near_events_the_latest_vote() {
 }
 
 #[test]
-fn weights_of_events_count_in_the_vote() {
+fn event_weights_scale_votes() {
     let mut learner = learner(true, 10, 2);
     let near = |x: f64, label: f64| Sample::of(&[(1, 1, x)], label);
     step(&mut learner, &near(1.0 + 1e-9, 4.0), Lesson { weight: 3.0, ..Lesson::of(4.0) });
@@ -238,7 +238,7 @@ fn weights_of_events_count_in_the_vote() {
 }
 
 #[test]
-fn events_of_hardly_any_weight_teach_hardly_anything() {
+fn events_of_tiny_weight_have_little_effect() {
     let (mut learner, mut numbers) = (learner(true, 500, 10), Numbers(3));
     for t in 0..3000 {
         let items: Vec<(u32, u32, f64)> = (1..7).map(|a| (a, a, 3.4 * numbers.unit() - 1.7)).collect();
@@ -256,7 +256,7 @@ fn events_of_hardly_any_weight_teach_hardly_anything() {
 }
 
 #[test]
-fn classes_of_the_window_are_counted_by_weight_to_the_last_bit() {
+fn weighted_class_counts_are_exact() {
     let mut learner = learner(false, 20, 3);
     let many = 1..MOST_ITEMS as u32 + 2;
     let wide = Sample::of(&many.map(|a| (a, a, 0.5)).collect::<Vec<(u32, u32, f64)>>(), 1.0);
@@ -276,7 +276,7 @@ fn classes_of_the_window_are_counted_by_weight_to_the_last_bit() {
 }
 
 #[test]
-fn what_is_a_number_shows_late_and_marks_beside_it_are_not_looked_at() {
+fn columns_turn_numeric_late_and_then_ignore_marks() {
     let mut learner = learner(false, 10, 2);
     for items in [&[(1, 5, 1.0)][..], &[(1, 6, 1.0)], &[(1, 5, 0.25), (1, 6, 1.0)], &[(1, 6, 1.0)]] {
         let sample = Sample::of(items, 1.0);
@@ -288,7 +288,7 @@ fn what_is_a_number_shows_late_and_marks_beside_it_are_not_looked_at() {
 }
 
 #[test]
-fn wide_events_and_attributes_without_room_are_left_out() {
+fn wide_events_and_excess_attributes_are_skipped() {
     let mut learner = learner(false, 40, 3);
     let wide = |from: u32, to: u32| {
         Sample::of(&(from..to).map(|a| (a, a, 0.5)).collect::<Vec<(u32, u32, f64)>>(), 1.0)
@@ -311,7 +311,7 @@ fn wide_events_and_attributes_without_room_are_left_out() {
 }
 
 #[test]
-fn learning_what_was_predicted_is_a_step_and_predicting_leaves_no_trace() {
+fn learn_predicted_equals_step_and_predicting_has_no_effect() {
     let (mut one, mut two) = (learner(false, 50, 5), learner(false, 50, 5));
     for sample in stream(4, 150) {
         let mut scores = [[0.0]; 2];
@@ -329,7 +329,7 @@ fn learning_what_was_predicted_is_a_step_and_predicting_leaves_no_trace() {
 }
 
 #[test]
-fn more_classes_have_probabilities() {
+fn widening_yields_normalised_probabilities() {
     let (samples, mut learner) = (stream(5, 80), learner(false, 50, 5));
     samples.iter().for_each(|sample| teach(&mut learner, sample));
     let (score, mut scores) = (step(&mut learner, &samples[7], Lesson::NONE), [0.0; 4]);
@@ -344,14 +344,14 @@ fn more_classes_have_probabilities() {
 }
 
 #[test]
-fn settings_out_of_their_range_are_refused() {
+fn out_of_range_settings_are_refused() {
     for (window, neighbors) in [(0, 1), (1, 0), ((1 << 20) + 1, 1), (1, 1025)] {
         assert!(Neighbors::new(Settings { regression: false, window, grows: false, neighbors }).is_err());
     }
 }
 
 #[test]
-fn of_events_that_share_a_label_about_one_is_kept() {
+fn about_one_event_per_shared_label_is_kept() {
     let (samples, mut model) = (stream(9, 4000), learner(false, 1000, 5));
     for (t, sample) in samples.iter().enumerate() {
         let shared = Lesson { weight: 1.0 / 40.0, shares_label: true, ..sample.lesson() };

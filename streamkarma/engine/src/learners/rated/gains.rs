@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_names_where_labels_depend_on_which_it_is() {
+    fn numbers_are_names_where_labels_depend_on_identity() {
         let are_names =
             |settings, label: &dyn Fn(usize, f64) -> f64| are_beyond_chance(&gains(settings, 0, label)[0]);
         assert!(are_names(BINARY, &by_name));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_by_one_name_needs_hardly_any_other() {
+    fn redundant_names_add_little_gain() {
         let targets = Settings { regression: true, ..BINARY };
         let target = |number, chance| scattered(number) as f64 / 200.0 + chance - 1.5;
         let are_names = |all: Vec<Labels>| all.iter().map(are_beyond_chance).collect::<Vec<_>>();

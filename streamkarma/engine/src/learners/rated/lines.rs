@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::{Change, DROPPED};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::of_kind;
@@ -45,7 +45,7 @@ impl Learner for Lines {
         f64::NAN
     }
 
-    fn forget(&mut self, _: &Gone) {}
+    fn forget(&mut self, _: &Evicted) {}
 
     fn widen(&mut self, classes: usize) {
         self.weights.resize(classes, BTreeMap::new());

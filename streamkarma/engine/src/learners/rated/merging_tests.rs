@@ -69,7 +69,7 @@ fn step(model: &mut Rated, places: &[u32], (category, value): (u64, f64), lesson
 const PLACES: [u32; 3] = [4, 5, 7];
 
 /// A model that continues from another, on events whose labels are mapped by `turned`.
-fn gone_on(from: &Rated, events: Range<u64>, turned: impl Fn(f64) -> f64) -> Rated {
+fn trained_further(from: &Rated, events: Range<u64>, turned: impl Fn(f64) -> f64) -> Rated {
     let mut made = copied(from);
     for t in events {
         let (category, value, label) = event(t, &made);
@@ -116,14 +116,14 @@ fn assert_near(one: &Rated, other: &Rated, tolerance: f64) {
 }
 
 #[test]
-fn neither_order_nor_tree_shows_and_the_base_counts_once() {
+fn merge_ignores_order_and_grouping_and_counts_base_once() {
     let always = f64::INFINITY;
     for (settings, classes, first, longest) in
         [(TWO, 1, 0, always), (TWO, 3, 60, always), (TWO, 5, 60, 80.0), (NUMBERS, 1, 60, 80.0)]
     {
         let none = rated(Settings { longest, ..settings }, classes);
-        let base = gone_on(&none, 0..first, |label| label);
-        let [a, b, c] = [60..200, 200..230, 230..400].map(|part| gone_on(&base, part, |label| label));
+        let base = trained_further(&none, 0..first, |label| label);
+        let [a, b, c] = [60..200, 200..230, 230..400].map(|part| trained_further(&base, part, |label| label));
         let all = merged(&base, &[&a, &b, &c]);
         assert_near(&merged(&base, &[&c, &a, &b]), &all, 1e-11);
         assert_near(&merged(&base, &[&a, &merged(&base, &[&b, &c])]), &all, 1e-11);
@@ -133,25 +133,25 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
 }
 
 #[test]
-fn labels_are_those_of_one_pass() {
-    let base = gone_on(&rated(TWO, 3), 0..60, |label| label);
-    let parts = [60..200, 200..400].map(|part| gone_on(&base, part, |label| label));
-    let one = gone_on(&base, 60..400, |label| label).attributes[&4].labels.clone();
+fn merged_labels_match_one_pass() {
+    let base = trained_further(&rated(TWO, 3), 0..60, |label| label);
+    let parts = [60..200, 200..400].map(|part| trained_further(&base, part, |label| label));
+    let one = trained_further(&base, 60..400, |label| label).attributes[&4].labels.clone();
     let all = merged(&base, &[&parts[0], &parts[1]]).attributes[&4].labels.clone();
     assert!((one.count - all.count).abs() < 1e-9 && one.seen == all.seen);
     assert!(one.sums.iter().zip(&all.sums).all(|(one, all)| (one - all).abs() < 1e-9));
 }
 
 #[test]
-fn classes_that_were_met_in_another_order_change_nothing() {
+fn class_order_does_not_affect_merging() {
     for (classes, places) in [(1, &[1, 0][..]), (3, &[2, 0, 1])] {
         let turned = |label: f64| {
             let back = |label: f64| places.iter().position(|&place| place as f64 == label).unwrap() as f64;
             if classes == 1 { -label } else { back(label) }
         };
         let none = rated(TWO, classes);
-        let parts = [0..200, 200..330].map(|part| gone_on(&none, part, |label| label));
-        let mut other = gone_on(&none, 200..330, turned);
+        let parts = [0..200, 200..330].map(|part| trained_further(&none, part, |label| label));
+        let mut other = trained_further(&none, 200..330, turned);
         let said = |model: &mut Rated| step(model, &PLACES, (7, 0.3), Lesson::NONE);
         let before = said(&mut other);
         other.relabel(places).unwrap();
@@ -165,9 +165,9 @@ fn classes_that_were_met_in_another_order_change_nothing() {
 }
 
 #[test]
-fn with_more_classes_than_rates_all_have_some() {
+fn classes_without_rates_share_the_remaining_labels() {
     let none = rated(TWO, 5);
-    let mut model = gone_on(&none, 0..300, |label| label);
+    let mut model = trained_further(&none, 0..300, |label| label);
     model.relabel(&[4, 1, 0, 3, 2]).unwrap();
     let Labels { count, sums, .. } = model.attributes[&4].labels.clone();
     let found = merged(&none, &[&model]).attributes[&4].labels.clone();
@@ -178,9 +178,9 @@ fn with_more_classes_than_rates_all_have_some() {
 }
 
 #[test]
-fn names_and_targets_may_change() {
+fn translated_names_and_targets_preserve_scores() {
     for (settings, classes) in [(TWO, 1), (TWO, 3), (NUMBERS, 1)] {
-        let mut model = gone_on(&rated(settings, classes), 0..200, |label| label);
+        let mut model = trained_further(&rated(settings, classes), 0..200, |label| label);
         let (mut carried, same) = (copied(&model), same_names(settings));
         carried.carry(&same).unwrap();
         assert_eq!(carried.own_state(), model.own_state());
@@ -214,7 +214,7 @@ fn step_at(model: &mut Rated, places: &[u32], (category, value): (u64, f64), les
 }
 
 #[test]
-fn the_table_keeps_those_with_the_most_labels() {
+fn merged_table_keeps_keys_with_most_labels() {
     // All of them collide.
     let key = |number: u64| 5 + (number << 13);
     let table = |keys: Range<u64>, labels: u64| {
@@ -246,13 +246,12 @@ fn the_table_keeps_those_with_the_most_labels() {
 }
 
 #[test]
-fn a_state_of_earlier_on_counts_its_labels_and_odd_ones_are_refused() {
-    let mut model = gone_on(&rated(TWO, 3), 0..90, |label| label);
-    let mut old = model.state();
-    old.0.retain(|name, _| !name.ends_with("seen"));
+fn invalid_states_are_refused() {
+    let mut model = trained_further(&rated(TWO, 3), 0..90, |label| label);
     let mut back = rated(TWO, 1);
-    back.restore(&old, 99, 99).unwrap();
-    assert_eq!(back.attributes[&4].labels.seen, model.attributes[&4].labels.count.ceil() as u64);
+    let mut lacking = model.state();
+    lacking.0.retain(|name, _| !name.ends_with("seen"));
+    assert!(back.restore(&lacking, 99, 99).is_err());
     model.relabel(&[1, 2, 0]).unwrap();
     for (name, wrong) in
         [("seen", vec![-1]), ("key_seen", vec![3]), ("classes", vec![0, 0, 1]), ("classes", vec![0, 3, 1])]

@@ -42,7 +42,7 @@ use self::keys::Keys;
 use self::labels::{Attribute, widened};
 use self::table::Table;
 use self::waiting::Waiting;
-use crate::block::{Block, Event, Gone};
+use crate::block::{Block, Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -133,7 +133,7 @@ impl Rated {
     fn run_in_turn(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let classes = self.classes();
         for (t, row) in scores.chunks_exact_mut(classes).enumerate() {
-            if let Some(gone) = block.gone_before(t) {
+            if let Some(gone) = block.evicted_before(t) {
                 self.forget(gone);
             }
             losses[t] = self.step(block.event(t), lessons[t], row);
@@ -209,7 +209,7 @@ impl Learner for Rated {
         self.inner.conditional(self.filled.block().event(0))
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.inner.forget(gone);
         self.attributes.retain(|coordinate, _| gone.coordinates.binary_search(coordinate).is_err());
     }

@@ -79,13 +79,12 @@ impl Rated {
         ensure(self.settings.regression || sums.iter().all(|&sum| sum >= 0.0), WHY)?;
         let scales: Option<Vec<Scale>> = rows.chunks_exact(scale::WIDTH).map(Scale::from_row).collect();
         let scales = scales.ok_or(WHY)?;
-        let seen = seen_in(state, "seen", counts)?;
+        let seen = seen_in(state, "seen", size)?;
         let (gains, gain_shape) = state.f64s("gains")?;
         ensure(gain_shape == [size, 3] && gains.len() == size * 3, WHY)?;
         let is_possible = |each: &[f64]| each.iter().all(|sum| sum.abs() < LARGEST_SUM) && each[2] >= 0.0;
         ensure(gains.chunks_exact(3).all(is_possible), WHY)?;
-        let gain_counts: Vec<f64> = gains.iter().step_by(3).copied().collect();
-        let gains_seen = seen_in(state, "gains_seen", &gain_counts)?;
+        let gains_seen = seen_in(state, "gains_seen", size)?;
         let attributes = places.iter().enumerate().map(|(at, &place)| {
             let own = at * width..(at + 1) * width;
             let labels = Labels { count: counts[at], sums: sums[own.clone()].to_vec(), seen: seen[at] };

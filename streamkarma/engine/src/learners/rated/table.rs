@@ -199,7 +199,7 @@ impl Table {
         ensure(times.iter().all(|time| (0..=clock).contains(time)) && clock < 1 << 53, WHY)?;
         ensure(counts.iter().all(|count| (0.0..LARGEST_SUM).contains(count)), WHY)?;
         ensure(sums.iter().all(|&sum| sum.abs() < LARGEST_SUM && (is_signed || sum >= 0.0)), WHY)?;
-        let (mut table, seen) = (Self::new(width), seen_in(state, "key_seen", counts)?);
+        let (mut table, seen) = (Self::new(width), seen_in(state, "key_seen", size)?);
         for (at, &key) in keys.iter().enumerate() {
             ensure((1..2 * KEYS).contains(&key) && table.find(key).is_none(), WHY)?;
             let sums = sums[at * width..][..width].to_vec();
@@ -221,16 +221,14 @@ fn order(key: u64) -> (usize, u64) {
     (bucket(key), key)
 }
 
-/// The numbers of labels in a state under a name; older states have only the counts.
+/// The numbers of labels under a name of a state, of which there must be `size`.
 ///
 /// # Errors
 ///
 /// If the state is invalid.
-pub fn seen_in(state: &State, name: &str, counts: &[f64]) -> Result<Vec<u64>, Refused> {
-    let Ok((seen, _)) = state.i64s(name) else {
-        return Ok(counts.iter().map(|count| count.ceil() as u64).collect());
-    };
-    let fits = seen.len() == counts.len() && seen.iter().all(|each| (0..1 << 53).contains(each));
+pub fn seen_in(state: &State, name: &str, size: usize) -> Result<Vec<u64>, Refused> {
+    let seen = state.i64s(name)?.0;
+    let fits = seen.len() == size && seen.iter().all(|each| (0..1 << 53).contains(each));
     ensure(fits, "what labels said contradicts itself")?;
     Ok(seen.iter().map(|&each| each as u64).collect())
 }

@@ -33,7 +33,7 @@ impl Learner for Recorder {
         0.0
     }
 
-    fn forget(&mut self, _gone: &Gone) {}
+    fn forget(&mut self, _gone: &Evicted) {}
 
     fn widen(&mut self, classes: usize) {
         self.classes = classes;
@@ -152,7 +152,7 @@ fn assert_rates(seen: &Seen, expected: &[Vec<f64>], block: &Block) {
 }
 
 #[test]
-fn rates_of_two_classes_are_shrunken_log_odds_of_the_labels_before() {
+fn binary_rates_are_shrunken_log_odds_of_earlier_labels() {
     let (mut learner, seen) = rated(PLAIN);
     let (events, lessons) = stream(500, binary);
     run(&mut learner, &events.block(), &lessons);
@@ -164,7 +164,7 @@ fn rates_of_two_classes_are_shrunken_log_odds_of_the_labels_before() {
 }
 
 #[test]
-fn those_of_a_regression_are_shrunken_means() {
+fn regression_rates_are_shrunken_means() {
     let (mut learner, seen) = rated(Settings { regression: true, ..PLAIN });
     let (events, lessons) = stream(500, |random| (random % 9) as f64 / 3.0);
     run(&mut learner, &events.block(), &lessons);
@@ -176,7 +176,7 @@ fn those_of_a_regression_are_shrunken_means() {
 }
 
 #[test]
-fn they_are_standardised_as_numbers_are_and_labels_not_learned_leave_no_trace() {
+fn rates_are_standardised_and_unlearned_labels_have_no_effect() {
     let ((mut plain, plainly), (mut learner, seen)) = (rated(PLAIN), rated(SCALED));
     let (events, lessons) = stream(500, binary);
     run(&mut plain, &events.block(), &lessons);
@@ -195,7 +195,7 @@ fn they_are_standardised_as_numbers_are_and_labels_not_learned_leave_no_trace() 
 }
 
 #[test]
-fn a_block_is_its_events_and_who_resumes_never_stopped() {
+fn blocks_single_events_and_resumed_learners_agree() {
     let (events, lessons) = stream(300, binary);
     let block = events.block();
     let ((mut whole, _), (mut single, _)) = (rated(SCALED), rated(SCALED));
@@ -223,7 +223,7 @@ fn a_block_is_its_events_and_who_resumes_never_stopped() {
 }
 
 #[test]
-fn the_own_label_shows_only_later() {
+fn own_label_does_not_affect_own_score() {
     let (events, lessons) = stream(100, binary);
     let at = (50..100).rfind(|&t| lessons[t].is_learned()).unwrap();
     let mut permuted = lessons.clone();
@@ -236,7 +236,7 @@ fn the_own_label_shows_only_later() {
 }
 
 #[test]
-fn several_classes_have_rates_each_and_that_of_the_second_stays_where_it_was() {
+fn widening_adds_class_rates_and_keeps_existing_ones() {
     let (mut learner, seen) = rated(PLAIN);
     let (events, lessons) = stream(200, binary);
     run(&mut learner, &events.block(), &lessons);
@@ -266,7 +266,7 @@ fn several_classes_have_rates_each_and_that_of_the_second_stays_where_it_was() {
 }
 
 #[test]
-fn of_several_categories_at_once_it_is_their_sum_over_the_root_of_their_number() {
+fn multiple_categories_sum_rates_over_square_root_of_count() {
     let (mut learner, seen) = rated(PLAIN);
     let (one, other) = (as_value(key_of(1, b"a")), as_value(key_of(1, b"b")));
     let mut step = |values: &[f64], label: f64| {
@@ -285,7 +285,7 @@ fn of_several_categories_at_once_it_is_their_sum_over_the_root_of_their_number()
 }
 
 #[test]
-fn events_without_such_categories_are_handed_on_as_they_are() {
+fn events_without_rated_categories_pass_through_unchanged() {
     let (mut learner, seen) = rated(SCALED);
     let (attributes, coordinates, values) = ([0, 1], [0, 1], [1.0, -3.5]);
     let event = Event::of(&attributes, &coordinates, &values);
@@ -297,7 +297,7 @@ fn events_without_such_categories_are_handed_on_as_they_are() {
 }
 
 #[test]
-fn the_table_stays_small_and_forgets_what_was_not_seen_for_long() {
+fn table_is_bounded_and_keeps_frequent_and_recent_keys() {
     let mut table = Table::new(1);
     let keys: Vec<u64> = (0..400_000_u32).map(|i| key_of(1, &i.to_le_bytes())).collect();
     for (at, &key) in keys.iter().enumerate() {
@@ -310,7 +310,7 @@ fn the_table_stays_small_and_forgets_what_was_not_seen_for_long() {
 }
 
 #[test]
-fn states_that_contradict_themselves_are_refused() {
+fn invalid_states_are_refused() {
     use crate::state::Array;
     let (mut learner, _) = rated(SCALED);
     let (events, lessons) = stream(100, binary);

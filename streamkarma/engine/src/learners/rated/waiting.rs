@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_come_back_and_nonsense_is_refused() {
+    fn states_round_trip_and_invalid_ones_are_refused() {
         let mut waiting = Waiting::default();
         (1..=100).rev().for_each(|ticket| waiting.ask(ticket, 7 * ticket % 11));
         waiting.ask(5, 1_000);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_half_goes_when_there_are_too_many() {
+    fn older_half_is_evicted_when_full() {
         let mut waiting = Waiting::default();
         (1..=3 * MOST as u64).for_each(|ticket| waiting.ask(ticket, ticket / 2));
         assert!(waiting.0.len() <= MOST && waiting.0.len() >= MOST / 2);

@@ -3,7 +3,7 @@
 use super::Kind;
 use super::fitting::Task;
 use super::randomising::TREES;
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::learner::Unit;
 use crate::learners::row::Row;
 
@@ -143,7 +143,7 @@ impl Ensemble {
     }
 
     /// At splits by evicted coordinates, go where missing values go.
-    pub fn forget(&mut self, gone: &Gone) {
+    pub fn forget(&mut self, gone: &Evicted) {
         for node in &mut self.nodes {
             if gone.coordinates.binary_search(&node.coordinate).is_ok() {
                 node.coordinate = CONSTANT;

@@ -14,7 +14,7 @@ fn taught(base: &RefittedTrees, task: Task, seed: u64, events: usize) -> Refitte
 }
 
 #[test]
-fn trees_are_fitted_to_the_latest_events_of_all() {
+fn merged_trees_fit_latest_events_of_all_parts() {
     for (task, fresh) in all(0.0) {
         let base = taught(&fresh, task, 1, 100);
         let parts = [2, 3].map(|seed| taught(&base, task, seed, 150));
@@ -36,7 +36,7 @@ fn trees_are_fitted_to_the_latest_events_of_all() {
 }
 
 #[test]
-fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
+fn merge_is_independent_of_order_and_grouping() {
     for (task, fresh) in all(0.0) {
         let base = taught(&fresh, task, 1, 100);
         let [one, two, three] =
@@ -50,7 +50,7 @@ fn neither_the_order_of_parts_shows_nor_whether_some_were_merged_before() {
 }
 
 #[test]
-fn under_other_names_classes_and_units_they_say_and_learn_the_same_until_the_next_fit() {
+fn translation_preserves_scores_until_next_fit() {
     for (task, fresh) in all(0.0) {
         let mut before = taught(&fresh, task, 5, 400);
         let mut after = before.clone();
@@ -101,7 +101,7 @@ fn under_other_names_classes_and_units_they_say_and_learn_the_same_until_the_nex
 }
 
 #[test]
-fn in_other_units_of_values_they_say_the_same() {
+fn value_units_do_not_affect_state() {
     let model = taught(&new(Task::Two, 0.0), Task::Two, 7, 500);
     let mut moved = model.clone();
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
@@ -111,7 +111,7 @@ fn in_other_units_of_values_they_say_the_same() {
 }
 
 #[test]
-fn what_has_no_place_any_more_is_missing() {
+fn dropped_coordinates_count_as_missing() {
     let mut model = taught(&new(Task::Two, 0.0), Task::Two, 9, 500);
     let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
     (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);

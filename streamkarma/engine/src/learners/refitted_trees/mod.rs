@@ -43,7 +43,7 @@ mod tests;
 
 use self::ensemble::Ensemble;
 use self::fitting::Task;
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
@@ -209,7 +209,7 @@ impl Learner for RefittedTrees {
         self.explain_paths(into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.ensemble.forget(gone);
         self.refits.forget(gone);
     }

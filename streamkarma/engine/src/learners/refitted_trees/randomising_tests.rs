@@ -26,7 +26,7 @@ fn learn(model: &mut RefittedTrees, values: &[f64], target: f64) {
 }
 
 #[test]
-fn an_event_of_the_fit_is_known_to_the_last_digit() {
+fn fitted_events_are_predicted_exactly() {
     let (mut model, mut numbers, mut learned) = (randomised(0.0), Numbers::new(1), Vec::new());
     while model.refits.due != FIRST + 16 {
         let [value, other, target] = [(); 3].map(|()| numbers.unit());
@@ -40,7 +40,7 @@ fn an_event_of_the_fit_is_known_to_the_last_digit() {
 }
 
 #[test]
-fn between_two_events_of_one_column_it_is_chance_where_to_cut() {
+fn cuts_between_two_values_are_random() {
     let mut model = randomised(0.0);
     (0..FIRST).for_each(|t| learn(&mut model, &[f64::from(t % 2 == 0)], (t % 2) as f64));
     let cuts = model.ensemble.nodes.iter().filter(|node| node.coordinate != NONE).map(|node| node.cut);
@@ -52,7 +52,7 @@ fn between_two_events_of_one_column_it_is_chance_where_to_cut() {
 }
 
 #[test]
-fn what_is_missing_goes_where_it_fits_or_with_most_events() {
+fn missing_values_go_to_best_or_larger_side() {
     let mut model = randomised(0.0);
     for t in 0..FIRST {
         let (value, target) = if t % 4 == 0 { (1.0, 10.0) } else { (-1.0, 0.0) };
@@ -79,7 +79,7 @@ fn leaves_learn_until_the_next_fit() {
 }
 
 #[test]
-fn numbers_far_apart_make_no_deep_tree() {
+fn tree_depth_is_bounded() {
     let mut model = randomised(0.0);
     // Each cut removes only a few of the largest.
     (0..300).for_each(|t| learn(&mut model, &[10.0_f64.powi(t % 300 - 200)], f64::from(t % 7)));
@@ -93,7 +93,7 @@ fn numbers_far_apart_make_no_deep_tree() {
 }
 
 #[test]
-fn of_many_columns_the_one_that_tells_is_found() {
+fn informative_column_is_found_among_many() {
     let (mut model, mut numbers) = (randomised(0.0), Numbers::new(2));
     let mut off = 0.0;
     for t in 0..400 {

@@ -35,7 +35,7 @@ pub(super) fn all(half_life: f64) -> Vec<(Task, RefittedTrees)> {
 }
 
 #[test]
-fn they_learn_boxes_categories_and_absence() {
+fn learns_boxes_categories_and_missing_values() {
     for ((task, mut model), most) in all(0.0).into_iter().zip([0.2, 0.15, 1.6, 2.5, 2.5]) {
         let loss = teach(&mut model, task, 1, 1500);
         assert!(loss < most, "{task:?}: {loss}");
@@ -62,7 +62,7 @@ fn scores_in_units(task: Task, unit_at: impl Fn(u64) -> Unit) -> (Vec<f64>, Stat
 }
 
 #[test]
-fn a_scale_that_moves_does_not_show() {
+fn moving_scale_does_not_affect_scores() {
     let moving = |t: u64| Unit { centre: 8.0 / (t + 1) as f64, spread: 10.0 + 30.0 / (t + 1) as f64 };
     let fixed = |_| Unit { centre: 0.0, spread: 10.0 };
     assert_eq!(scores_in_units(Task::Two, moving), scores_in_units(Task::Two, fixed));
@@ -75,7 +75,7 @@ fn a_scale_that_moves_does_not_show() {
 }
 
 #[test]
-fn columns_end_half_way_between_values() {
+fn column_cuts_are_midpoints_of_values() {
     let values = [3.0, f64::NAN, 1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 1e90, -1e90];
     let column = Column::new(4, &values);
     assert_eq!(column.cuts, [-5e89, 1.5, 2.5, 5e89, 1e100]);
@@ -83,7 +83,7 @@ fn columns_end_half_way_between_values() {
 }
 
 #[test]
-fn they_follow_a_change() {
+fn adapts_to_change() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 2, 1200);
     let (mut numbers, mut score, mut wrong) = (Numbers::new(3), [0.0], 0);
@@ -99,7 +99,7 @@ fn they_follow_a_change() {
 }
 
 #[test]
-fn leaves_of_the_first_tree_have_the_slopes_of_all_events_of_the_fit_and_since() {
+fn first_tree_slopes_include_events_since_fit() {
     for task in [Task::Two, Task::Many(3), Task::Regression] {
         let mut model = new(task, 0.0);
         teach(&mut model, task, 4, 500);
@@ -128,7 +128,7 @@ fn leaves_of_the_first_tree_have_the_slopes_of_all_events_of_the_fit_and_since()
 }
 
 #[test]
-fn the_first_split_is_that_of_a_plain_search() {
+fn first_split_matches_exhaustive_search() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 5, 300);
     let columns = columns_of(&model.refits.latest, &mut model.refits.row);
@@ -165,7 +165,7 @@ fn the_first_split_is_that_of_a_plain_search() {
 }
 
 #[test]
-fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
+fn state_round_trip_is_exact_and_predicting_has_no_effect() {
     for half_life in [0.0, 60.0] {
         for (task, mut model) in all(half_life) {
             teach(&mut model, task, 5, 400);
@@ -180,7 +180,7 @@ fn states_come_back_to_the_bit_and_predicting_leaves_no_trace() {
 }
 
 #[test]
-fn a_split_by_what_was_given_up_goes_where_what_is_missing_goes() {
+fn splits_treat_evicted_coordinates_as_missing() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 7, 500);
     let score = |model: &mut RefittedTrees, values: &[(u32, f64)]| {
@@ -193,7 +193,7 @@ fn a_split_by_what_was_given_up_goes_where_what_is_missing_goes() {
     };
     let (with, without) = (score(&mut model, &[(2, 1.0)]), score(&mut model, &[]));
     assert_ne!(with, without);
-    model.forget(&Gone { coordinates: vec![2], attributes: vec![2], ..Gone::default() });
+    model.forget(&Evicted { coordinates: vec![2], attributes: vec![2], ..Evicted::default() });
     assert_eq!(score(&mut model, &[(2, 1.0)]), without);
     // The coordinate comes back with another meaning; earlier events have no value of it.
     let mut back = new(Task::Two, 0.0);
@@ -203,7 +203,7 @@ fn a_split_by_what_was_given_up_goes_where_what_is_missing_goes() {
 }
 
 #[test]
-fn more_classes_keep_what_was_learned() {
+fn widening_keeps_learned_scores() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 9, 500);
     let sample = Sample::new(&mut Numbers::new(10));
@@ -217,7 +217,7 @@ fn more_classes_keep_what_was_learned() {
 }
 
 #[test]
-fn who_is_not_asked_keeps_all_events_and_is_fitted_less_often() {
+fn refits_are_rarer_without_predictions() {
     let fits = |wants_scores: bool| {
         let (mut model, mut numbers, mut fits) = (new(Task::Two, 0.0), Numbers::new(12), 0);
         for _ in 0..1000 {
@@ -234,7 +234,7 @@ fn who_is_not_asked_keeps_all_events_and_is_fitted_less_often() {
 }
 
 #[test]
-fn of_light_events_some_are_kept_and_count_for_all() {
+fn light_events_are_sampled_and_reweighted() {
     let (mut model, mut numbers) = (new(Task::Two, 0.0), Numbers::new(16));
     for _ in 0..3000 {
         let sample = Sample::new(&mut numbers);
@@ -249,7 +249,7 @@ fn of_light_events_some_are_kept_and_count_for_all() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_a_mean() {
+fn mean_survives_forgetting() {
     let mut model = new(Task::Regression, 1.0);
     let event = Event::of(&[0, 1], &[0, 1], &[1.0, 0.5]);
     let mut score = [0.0];
@@ -261,7 +261,7 @@ fn what_is_forgotten_leaves_a_mean() {
 }
 
 #[test]
-fn what_attributes_contribute_adds_up() {
+fn contributions_sum_to_score() {
     for (task, mut model) in all(0.0) {
         teach(&mut model, task, 13, 500);
         let sample = Sample::new(&mut Numbers::new(14));
@@ -278,7 +278,7 @@ fn what_attributes_contribute_adds_up() {
 }
 
 #[test]
-fn hostile_numbers_break_nothing() {
+fn extreme_input_stays_finite() {
     for (task, mut model) in all(40.0) {
         let mut scores = vec![0.0; model.classes()];
         for (t, huge) in [1e300, -1e300, 1e-300, 0.0, f64::MAX, 1.0].iter().cycle().take(600).enumerate() {

@@ -14,7 +14,7 @@ use super::pairs::Pairs;
 use super::ppca::Ppca;
 use super::state::attributes_of;
 use super::{Form, NOBODY, Subspace};
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::change::{Change, DROPPED};
 
 impl Subspace {
@@ -28,7 +28,7 @@ impl Subspace {
         let dropped = owned.filter(|&(k, &owner)| change.place_of(owner, k as u32).is_none());
         let coordinates: Vec<u32> = dropped.map(|(k, _)| k as u32).collect();
         if !coordinates.is_empty() {
-            self.clear(&Gone { coordinates, ..Gone::default() });
+            self.clear(&Evicted { coordinates, ..Evicted::default() });
         }
         self.examples.carry(change);
         let moves = self.moves(change);

@@ -34,7 +34,7 @@ fn scores(stream: &Stream, change: &Change, models: [&mut Subspace; 2], t: usize
 }
 
 #[test]
-fn scores_stay_in_other_places_and_scales() {
+fn translation_preserves_scores() {
     let stream = low_rank(400, 10);
     in_each_form(|settings| {
         let mut turned = renamed(0.0, 0.7);
@@ -56,7 +56,7 @@ fn scores_stay_in_other_places_and_scales() {
 }
 
 #[test]
-fn nothing_changes_where_nothing_is_to_change() {
+fn identity_translation_changes_nothing() {
     let stream = low_rank(200, 10);
     in_each_form(|settings| {
         let mut model = taught(Settings { forget: 30.0, ..settings }, &stream, 0..200);
@@ -67,7 +67,7 @@ fn nothing_changes_where_nothing_is_to_change() {
 }
 
 #[test]
-fn names_that_are_dropped_are_forgotten() {
+fn dropped_names_are_forgotten() {
     let stream = low_rank(300, 10);
     in_each_form(|settings| {
         let mut change = renamed(0.1, 0.9);
@@ -75,7 +75,7 @@ fn names_that_are_dropped_are_forgotten() {
         let mut before = taught(settings, &stream, 0..200);
         let mut after = before.clone();
         after.carry(&change).unwrap();
-        before.forget(&Gone { coordinates: vec![3], attributes: vec![3], before: 0 });
+        before.forget(&Evicted { coordinates: vec![3], attributes: vec![3], before: 0 });
         Subspace::new(settings).restore(&after.state(), 20, 20).unwrap();
         for t in 200..300 {
             let [one, other] = scores(&stream, &change, [&mut before, &mut after], t);
@@ -85,7 +85,7 @@ fn names_that_are_dropped_are_forgotten() {
 }
 
 #[test]
-fn targets_have_another_scale() {
+fn targets_are_rescaled() {
     let stream = low_rank(300, 10);
     in_each_form(|settings| {
         let mut model = Subspace::new(Settings { regression: true, ..settings });

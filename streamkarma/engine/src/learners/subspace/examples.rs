@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::NOBODY;
 use super::state::{WHY, numbers, numbers_below, put_numbers};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::learner::Lesson;
 use crate::state::{Refused, State, ensure};
 
@@ -67,7 +67,7 @@ impl Examples {
     }
 
     /// Drop the evicted coordinates.
-    pub fn forget(&mut self, gone: &Gone) {
+    pub fn forget(&mut self, gone: &Evicted) {
         let is_gone = |k: &u32| gone.coordinates.binary_search(k).is_ok();
         for example in self.all.iter_mut().filter(|each| each.coordinates.iter().any(is_gone)) {
             let event = example.event();

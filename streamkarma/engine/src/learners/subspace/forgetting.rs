@@ -4,11 +4,11 @@ use super::pairs::Pairs;
 use super::ppca::{Ppca, start};
 use super::state::attributes_of;
 use super::{Form, NOBODY, Subspace};
-use crate::block::{Gone, below};
+use crate::block::{Evicted, below};
 
 impl Subspace {
     /// Forget what was learned of these coordinates, and of attributes without any coordinates left.
-    pub(super) fn clear(&mut self, gone: &Gone) {
+    pub(super) fn clear(&mut self, gone: &Evicted) {
         let coordinates = below(&gone.coordinates, self.owners.len());
         coordinates.iter().for_each(|&k| self.owners[k as usize] = NOBODY);
         let known = self.owning();

@@ -24,7 +24,7 @@ use super::parts::{Part, terms};
 use super::ppca::Ppca;
 use super::replay::Replayed;
 use super::{Form, NOBODY, Subspace};
-use crate::block::Gone;
+use crate::block::Evicted;
 use crate::learner::Learner;
 use crate::merging::{Mean, ensure_alike};
 use crate::rate_key::hash_of;
@@ -91,7 +91,7 @@ impl Subspace {
         let own = (0..self.owners.len() as u32).filter(|&k| self.owners[k as usize] != NOBODY);
         let coordinates: Vec<u32> = own.filter(|&k| !is_known(k)).collect();
         if !coordinates.is_empty() {
-            self.clear(&Gone { coordinates, ..Gone::default() });
+            self.clear(&Evicted { coordinates, ..Evicted::default() });
         }
     }
 

@@ -45,7 +45,7 @@ fn assert_close(one: &Subspace, other: &Subspace, names: &[&str], tolerance: f64
 }
 
 #[test]
-fn moments_of_parts_are_those_of_one_pass() {
+fn merged_moments_match_a_single_pass() {
     let stream = low_rank(600, 10);
     let (names, settings) = (["sums", "counts", "observed", "listed", "totals", "owners"], SETTINGS);
     let whole = taught(settings, &stream, 0..600);
@@ -58,7 +58,7 @@ fn moments_of_parts_are_those_of_one_pass() {
 }
 
 #[test]
-fn order_and_tree_do_not_matter() {
+fn merge_is_independent_of_order_and_grouping() {
     let stream = low_rank(1000, 10);
     for (max_rank_dim, forget) in [(64, 0.0), (64, 70.0), (12, 0.0), (1, 0.0), (1, 70.0)] {
         let settings = Settings { max_rank_dim, forget, ..SETTINGS };
@@ -79,7 +79,7 @@ fn order_and_tree_do_not_matter() {
 }
 
 #[test]
-fn what_learned_nothing_adds_nothing() {
+fn parts_that_learned_nothing_have_no_effect() {
     let stream = low_rank(400, 10);
     in_each_form(|settings| {
         let (base, parts) = parts(settings, &stream, 1, 200);
@@ -92,7 +92,7 @@ fn what_learned_nothing_adds_nothing() {
 }
 
 #[test]
-fn merged_models_are_resumed_and_learn_on() {
+fn merged_models_round_trip_and_keep_learning() {
     let stream = low_rank(1000, 10);
     for forget in [0.0, 50.0] {
         in_each_form(|settings| {
@@ -108,7 +108,7 @@ fn merged_models_are_resumed_and_learn_on() {
 }
 
 #[test]
-fn parts_with_other_names_are_those_of_one_pass_with_all_of_them() {
+fn translated_parts_merge_like_a_single_pass() {
     let stream = low_rank(400, 10);
     let change = renamed(0.0, 1.0);
     let mut whole = taught(SETTINGS, &stream, 0..400);
@@ -121,7 +121,7 @@ fn parts_with_other_names_are_those_of_one_pass_with_all_of_them() {
 }
 
 #[test]
-fn a_half_life_lets_what_parts_share_fade_once() {
+fn half_life_decays_shared_base_once() {
     let stream = low_rank(300, 10);
     let settings = Settings { forget: 40.0, ..SETTINGS };
     let (base, parts) = parts(settings, &stream, 2, 100);
@@ -136,7 +136,7 @@ fn a_half_life_lets_what_parts_share_fade_once() {
 }
 
 #[test]
-fn classes_are_numbered_anew() {
+fn relabel_permutes_class_scores() {
     let stream = low_rank(300, 10);
     in_each_form(|settings| {
         let mut model = taught(settings, &stream, 0..200);
@@ -162,7 +162,7 @@ fn classes_are_numbered_anew() {
 }
 
 #[test]
-fn examples_are_sampled_the_same_in_any_order() {
+fn merged_examples_do_not_depend_on_order() {
     let stream = low_rank(4000, 10);
     let unlabelled = |model: &mut Subspace, t: usize| {
         model.step(stream.block().event(t), Lesson::of(f64::NAN), &mut [0.0]);
@@ -188,7 +188,7 @@ fn examples_are_sampled_the_same_in_any_order() {
 }
 
 #[test]
-fn those_that_learn_otherwise_are_refused() {
+fn other_settings_are_refused() {
     let model = Subspace::new(SETTINGS);
     for settings in [
         Settings { rank: 5, ..SETTINGS },
@@ -202,7 +202,7 @@ fn those_that_learn_otherwise_are_refused() {
 }
 
 #[test]
-fn where_slots_are_few_parts_still_add_up() {
+fn merge_with_few_slots_is_no_worse_than_parts() {
     let stream = low_rank(2500, 30);
     let settings = Settings { indicators: false, max_rank_dim: 12, ..SETTINGS };
     let parts: Vec<Subspace> = (0..4).map(|i| taught(settings, &stream, 500 * i..500 * (i + 1))).collect();
@@ -220,7 +220,7 @@ fn where_slots_are_few_parts_still_add_up() {
 }
 
 #[test]
-fn no_number_of_a_state_can_do_harm_to_others() {
+fn merging_malicious_states_does_not_panic() {
     let stream = low_rank(60, 10);
     in_each_form(|settings| {
         let healthy = taught(settings, &stream, 30..60);

@@ -57,7 +57,7 @@ use self::heads::Head;
 use self::settings::Form;
 pub use self::settings::Settings;
 use super::linear::{self, LinearModel};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -193,7 +193,7 @@ impl Learner for Subspace {
         Some(self.conditional_moments(&event))
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.clear(gone);
     }
 

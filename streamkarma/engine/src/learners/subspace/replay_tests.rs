@@ -84,7 +84,7 @@ impl Reference {
 }
 
 #[test]
-fn what_is_replayed_is_learned_as_by_hand() {
+fn replay_matches_reference() {
     let stream = low_rank(3000, 10);
     in_each_form(|settings| {
         let (mut model, mut reference) = (Subspace::new(settings), Reference::new(settings));
@@ -104,7 +104,7 @@ fn what_is_replayed_is_learned_as_by_hand() {
 }
 
 #[test]
-fn few_labels_are_used_better() {
+fn replay_helps_with_few_labels() {
     let stream = low_rank(6000, 10);
     let wrong = |scores: Vec<f64>| {
         let late = scores.iter().zip(&stream.labels).skip(1000);
@@ -129,7 +129,7 @@ fn few_labels_are_used_better() {
 }
 
 #[test]
-fn nothing_is_kept_where_all_events_have_labels() {
+fn fully_labelled_streams_keep_no_examples() {
     let stream = low_rank(200, 10);
     let mut model = Subspace::new(SETTINGS);
     stream.teach(&mut model, 0..200);
@@ -138,7 +138,7 @@ fn nothing_is_kept_where_all_events_have_labels() {
 }
 
 #[test]
-fn labels_that_turn_round_are_not_held_back_by_old_ones() {
+fn replay_is_not_trusted_after_labels_flip() {
     let mut stream = low_rank(4000, 10);
     stream.labels[3000..].iter_mut().for_each(|label| *label = -*label);
     let mut model = Subspace::new(SETTINGS);
@@ -150,7 +150,7 @@ fn labels_that_turn_round_are_not_held_back_by_old_ones() {
 }
 
 #[test]
-fn a_state_goes_around_with_its_examples() {
+fn state_round_trip_with_examples() {
     let stream = low_rank(1500, 10);
     in_each_form(|settings| {
         for classes in [2, 4] {
@@ -179,7 +179,7 @@ fn a_state_goes_around_with_its_examples() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn kept_examples_are_bounded() {
     let places: Vec<u32> = (0..MOST_ITEMS as u32 + 1).collect();
     let values = vec![1.0; places.len()];
     let mut examples = Examples::default();

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_what_it_was() {
+    fn cached_step_sizes_are_correct() {
         let mut sizes = StepSizes::default();
         for events in [0.0, 3.0, 3.5, 3.0, 4099.0, 3.0, 1e300, 2f64.powi(60), 4099.0] {
             assert_eq!(sizes.of(events), step_size(events));

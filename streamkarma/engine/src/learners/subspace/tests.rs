@@ -77,7 +77,7 @@ pub fn in_each_form(check: impl Fn(Settings)) {
 }
 
 #[test]
-fn a_subspace_is_found_and_weighed() {
+fn learns_subspace_and_labels() {
     let stream = low_rank(4000, 10);
     in_each_form(|settings| {
         let mut model = Subspace::new(settings);
@@ -111,7 +111,7 @@ fn active(model: &Subspace) -> Vec<u32> {
 }
 
 #[test]
-fn weights_that_move_follow_labels_that_turn() {
+fn moving_weights_follow_flipped_labels() {
     let mut stream = low_rank(4000, 10);
     stream.labels[3000..].iter_mut().for_each(|label| *label = -*label);
     let errors = |moving: f64| {
@@ -127,7 +127,7 @@ fn weights_that_move_follow_labels_that_turn() {
 }
 
 #[test]
-fn the_columns_of_the_subspace_are_found_among_those_of_noise() {
+fn subspace_columns_are_found_among_noise() {
     let stream = low_rank_and_noise(4000, 10, 50);
     let mut model = Subspace::new(Settings { indicators: false, max_rank_dim: 24, ..SETTINGS });
     let mut narrow = Subspace::new(SETTINGS);
@@ -142,7 +142,7 @@ fn the_columns_of_the_subspace_are_found_among_those_of_noise() {
 }
 
 #[test]
-fn those_that_others_explain_leave_their_weights_to_them() {
+fn redundant_coordinates_get_zero_weight() {
     let stream = low_rank(4000, 40);
     let mut model = Subspace::new(Settings { indicators: false, max_rank_dim: 16, ..SETTINGS });
     stream.teach(&mut model, 0..4000);
@@ -174,7 +174,7 @@ fn many_rare_categories_take_no_slots_from_numbers() {
 }
 
 #[test]
-fn observing_teaches_the_subspace_and_not_the_weights() {
+fn observing_updates_subspace_but_not_weights() {
     let stream = low_rank(50, 10);
     in_each_form(|settings| {
         let (mut taught, mut observing) = (Subspace::new(settings), Subspace::new(settings));
@@ -190,7 +190,7 @@ fn observing_teaches_the_subspace_and_not_the_weights() {
 }
 
 #[test]
-fn a_state_goes_around() {
+fn state_round_trip() {
     let stream = low_rank(300, 10);
     in_each_form(|settings| {
         let settings = Settings { forget: 20.0, ..settings };
@@ -204,7 +204,7 @@ fn a_state_goes_around() {
 }
 
 #[test]
-fn no_number_of_a_state_can_do_harm() {
+fn malicious_states_do_not_panic() {
     let stream = low_rank(40, 10);
     in_each_form(|settings| {
         let mut model = Subspace::new(settings);
@@ -242,7 +242,7 @@ fn no_number_of_a_state_can_do_harm() {
 }
 
 #[test]
-fn what_was_never_learned_is_passed_over() {
+fn unknown_coordinates_are_ignored() {
     let stream = low_rank(100, 10);
     in_each_form(|settings| {
         let mut model = Subspace::new(settings);
@@ -266,7 +266,7 @@ fn what_was_never_learned_is_passed_over() {
 }
 
 #[test]
-fn what_stands_out_is_kept() {
+fn projection_keeps_dominant_eigenvalues() {
     let matrix = Matrix::from_rows(2, vec![1.0, 2.0, 2.0, 1.0]);
     let (nearest, tau) = project(&matrix);
     assert!((tau - 1.0).abs() < 1e-12);

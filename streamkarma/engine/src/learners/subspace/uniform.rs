@@ -36,7 +36,7 @@ mod tests {
     use super::Uniform;
 
     #[test]
-    fn it_is_the_generator_of_numpy() {
+    fn matches_numpy_generator() {
         let mut uniform = Uniform::new(-1.0, 1.0);
         assert_eq!(
             [uniform.draw(), uniform.draw(), uniform.draw()],

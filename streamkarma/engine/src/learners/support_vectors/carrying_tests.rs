@@ -10,7 +10,7 @@ pub(super) fn unchanged() -> Change {
 }
 
 #[test]
-fn names_are_carried_over() {
+fn names_are_translated() {
     let before = taught(&model(RULE, 1, true), 4, 80);
     let mut after = before.clone();
     after.carry(&unchanged()).unwrap();
@@ -42,7 +42,7 @@ fn names_are_carried_over() {
 }
 
 #[test]
-fn values_and_targets_in_other_units_have_the_same_meaning() {
+fn value_and_target_units_are_translated() {
     let rule = Rule { normalize: false, rho: 10.0, loss: Loss::Squared, ..RULE };
     let mut random = Random(6);
     // Events that have all attributes, so that a shift affects only the constant.
@@ -71,7 +71,7 @@ fn values_and_targets_in_other_units_have_the_same_meaning() {
 }
 
 #[test]
-fn a_target_is_shifted_nearly_alike_for_all_events() {
+fn target_shift_is_nearly_uniform() {
     let rule = Rule { loss: Loss::Squared, rho: 0.5, ..RULE };
     let before = taught(&model(rule, 1, false), 4, 300);
     let mut after = before.clone();

@@ -7,7 +7,7 @@
 use super::schedule::{Schedule, horizon};
 use super::storage::Vectors;
 use super::{Rule, SupportVectors};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
@@ -51,7 +51,7 @@ impl DoublingSupportVectors {
     /// Begin the next epoch from v = 0; the counts of the examples' fates go on.
     fn start_afresh(&mut self) {
         self.before = self.steps();
-        self.inner.go_on(Vectors::new(self.inner.classes(), self.inner.average), 0);
+        self.inner.resume(Vectors::new(self.inner.classes(), self.inner.average), 0);
         self.tune();
     }
 }
@@ -77,7 +77,7 @@ impl Learner for DoublingSupportVectors {
         self.inner.explain(event, into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.inner.forget(gone);
     }
 

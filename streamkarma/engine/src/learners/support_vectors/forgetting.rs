@@ -4,11 +4,11 @@
 //! becomes φ(u, q \\ j), with u on the remaining attributes. Sets that become equal share a slot without loss.
 
 use super::storage::Vectors;
-use crate::block::Gone;
+use crate::block::Evicted;
 
 impl Vectors {
     /// A copy without these attributes and coordinates.
-    pub fn without(&self, gone: &Gone, gamma: u32) -> Self {
+    pub fn without(&self, gone: &Evicted, gamma: u32) -> Self {
         let left = |gone: &[u32], each: u32| gone.binary_search(&each).is_err().then_some(each);
         let (attributes, coordinates) = (&gone.attributes, &gone.coordinates);
         self.renamed(|attribute| left(attributes, attribute), |k| left(coordinates, k), gamma)

@@ -61,7 +61,7 @@ impl SupportVectors {
         let fates: Vec<Fates> = parts.iter().map(|(part, _)| part.fates).collect();
         self.fates = self.fates.together(&fates);
         let vectors = self.within_budget(union(&weighed, self.rule.gamma));
-        self.go_on(vectors, steps);
+        self.resume(vectors, steps);
     }
 
     /// A part's vectors times its share in the mean, with this model's γ, and as after `steps` steps.

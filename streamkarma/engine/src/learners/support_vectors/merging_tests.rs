@@ -51,7 +51,7 @@ pub(super) fn predict(model: &(impl Learner + Clone), event: &Owned) -> Vec<f64>
 }
 
 #[test]
-fn without_a_budget_scores_are_the_mean_of_the_parts() {
+fn unbudgeted_merge_averages_scores_of_parts() {
     for (classes, average, warm) in [(1, false, 0), (3, false, 0), (1, true, 0), (3, true, 40)] {
         let base = taught(&model(RULE, classes, average), 3, warm);
         let events = [30, 50, 90];
@@ -72,7 +72,7 @@ fn without_a_budget_scores_are_the_mean_of_the_parts() {
 }
 
 #[test]
-fn neither_order_nor_tree_shows() {
+fn merge_is_independent_of_order_and_grouping() {
     for (classes, average, warm) in [(1, false, 0), (1, true, 60), (3, true, 0), (3, false, 60)] {
         let base = taught(&model(RULE, classes, average), 3, warm);
         let [a, b, c] = [1, 2, 3].map(|m| taught(&base, 10 + m, 30 * m as usize));
@@ -88,7 +88,7 @@ fn neither_order_nor_tree_shows() {
 }
 
 #[test]
-fn who_learned_nothing_changes_nothing() {
+fn parts_that_learned_nothing_have_no_effect() {
     for budget in [0, 12] {
         let empty = model(Rule { budget, ..RULE }, 1, true);
         let base = taught(&empty, 3, 40);
@@ -100,7 +100,7 @@ fn who_learned_nothing_changes_nothing() {
 }
 
 #[test]
-fn what_is_past_the_budget_gives_way() {
+fn merged_vectors_are_pruned_to_budget() {
     let (mut random, events) = (Random(8), 400);
     for (pruning, most) in [(Pruning::Merge, 0.001), (Pruning::Remove, 0.01), (Pruning::Oldest, 0.2)] {
         let base = model(Rule { budget: 60, pruning, ..RULE }, 1, false);
@@ -134,7 +134,7 @@ fn what_is_past_the_budget_gives_way() {
 }
 
 #[test]
-fn classes_go_to_their_places() {
+fn relabel_permutes_class_scores() {
     for (classes, places) in [(1, vec![1, 0]), (1, vec![0, 1]), (3, vec![2, 0, 1])] {
         let before = taught(&model(RULE, classes, true), 4, 60);
         let mut after = before.clone();
@@ -152,7 +152,7 @@ fn classes_go_to_their_places() {
 }
 
 #[test]
-fn an_epoch_is_that_of_all_events() {
+fn merged_epoch_counts_all_events() {
     for gamma in [None, Some(2)] {
         let base = DoublingSupportVectors::new(RULE, true, Schedule { gamma, regularity: 0.3 });
         let parts = [20, 100, 300].map(|events| taught(&base, events, events as usize));
@@ -183,7 +183,7 @@ fn other_settings_are_refused() {
 }
 
 #[test]
-fn whatever_a_state_says_merging_does_not_panic() {
+fn merging_malicious_states_does_not_panic() {
     let base = taught(&model(Rule { budget: 12, ..RULE }, 2, true), 3, 30);
     let parts = [1, 2].map(|m| taught(&base, 10 + m, 60));
     let (state, mut random) = (parts[0].state(), Random(12));

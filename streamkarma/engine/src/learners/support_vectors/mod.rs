@@ -28,7 +28,7 @@ mod state;
 mod storage;
 mod table;
 
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::kernel::growth;
@@ -113,7 +113,7 @@ impl SupportVectors {
     }
 
     /// Continue from these vectors as after `steps` steps.
-    fn go_on(&mut self, vectors: Vectors, steps: u64) {
+    fn resume(&mut self, vectors: Vectors, steps: u64) {
         let classes = vectors.values.classes();
         (self.now, self.slopes) = (vec![0.0; classes], vec![0.0; classes]);
         (self.vectors, self.steps) = (vectors, steps);
@@ -212,7 +212,7 @@ impl Learner for SupportVectors {
         self.explain_vectors(&event, into);
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.vectors = self.vectors.without(gone, self.rule.gamma);
     }
 
@@ -227,7 +227,7 @@ impl Learner for SupportVectors {
     fn restart(&mut self, steps: u64) {
         let vectors = Vectors { scale_sum: steps as f64, ..Vectors::new(1, self.average) };
         self.fates = Fates::default();
-        self.go_on(vectors, steps);
+        self.resume(vectors, steps);
     }
 
     fn summary(&self) -> Vec<(&'static str, Fact)> {

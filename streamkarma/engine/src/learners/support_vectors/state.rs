@@ -108,7 +108,7 @@ pub fn restore(
     vectors.squares = squares.to_vec();
     (vectors.scale, vectors.scale_sum, vectors.longest) = (clock[0], clock[1], longest);
     found.put_into(&mut vectors, passed, learner.rule.gamma);
-    learner.go_on(vectors, steps);
+    learner.resume(vectors, steps);
     let [merged_exactly, merged_closest, removed, added, replaced] =
         [3, 4, 5, 6, 7].map(|place| counts[place] as u64);
     learner.fates = Fates { merged_exactly, merged_closest, removed, added, replaced };

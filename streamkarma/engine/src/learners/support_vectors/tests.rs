@@ -105,7 +105,7 @@ fn check_algorithm_1(rule: Rule, classes: usize, average: bool, attributes: u32)
 }
 
 #[test]
-fn without_a_budget_it_is_algorithm_1() {
+fn unbudgeted_model_matches_algorithm_1() {
     for gamma in 1..=4 {
         for classes in [1, 3] {
             for average in [false, true] {
@@ -119,12 +119,12 @@ fn without_a_budget_it_is_algorithm_1() {
 }
 
 #[test]
-fn overlaps_of_more_than_a_byte_are_counted() {
+fn overlaps_beyond_a_byte_are_counted() {
     check_algorithm_1(RULE, 1, false, 700);
 }
 
 #[test]
-fn the_closest_pattern_is_the_one_that_keeps_most() {
+fn closest_pattern_matches_exhaustive_search() {
     let mut random = Random(3);
     let mut model = SupportVectors::new(Rule { budget: 40, gamma: 3, ..RULE }, false);
     for _ in 0..300 {
@@ -164,7 +164,7 @@ fn trained(budget: usize, classes: usize, average: bool) -> (SupportVectors, Ran
 }
 
 #[test]
-fn a_state_goes_around() {
+fn state_round_trip() {
     for (budget, classes, average) in [(12, 1, false), (12, 3, true), (0, 1, true), (40, 2, false)] {
         let (mut model, mut random) = trained(budget, classes, average);
         let mut other = SupportVectors::new(*model.rule(), average);
@@ -180,7 +180,7 @@ fn a_state_goes_around() {
 }
 
 #[test]
-fn whatever_a_state_says_nothing_panics() {
+fn malicious_states_do_not_panic() {
     let (model, mut random) = trained(12, 2, true);
     let state = model.state();
     for round in 0..1000 {
@@ -227,7 +227,7 @@ fn change<T: Copy>(values: &mut Vec<T>, shape: &mut [usize], number: T, place: f
 }
 
 #[test]
-fn what_is_not_known_is_observed_and_nothing_else() {
+fn unknown_coordinates_affect_only_the_norm() {
     let (mut model, _) = trained(12, 1, true);
     let known = Owned(vec![0, 2], vec![1, 4], vec![1.0, 2.0]);
     let strange = Owned(vec![0, 2, u32::MAX / 2], vec![1, 4, u32::MAX / 2], vec![1.0, 2.0, 0.0]);
@@ -238,7 +238,7 @@ fn what_is_not_known_is_observed_and_nothing_else() {
 }
 
 #[test]
-fn widening_keeps_the_difference_of_the_scores() {
+fn widening_keeps_score_difference() {
     for average in [false, true] {
         let (mut model, mut random) = trained(12, 1, average);
         let event = Owned::random(&mut random, 6);
@@ -250,7 +250,7 @@ fn widening_keeps_the_difference_of_the_scores() {
 }
 
 #[test]
-fn each_epoch_is_a_model_of_its_own() {
+fn each_epoch_starts_a_new_model() {
     let (mut random, schedule) = (Random(5), Schedule { gamma: None, regularity: 0.3 });
     let mut model = DoublingSupportVectors::new(RULE, false, schedule);
     let mut alone = SupportVectors::new(RULE, false);

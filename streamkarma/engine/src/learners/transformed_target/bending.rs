@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_are_bent_where_they_are_more_like_a_gaussian() {
+    fn logarithms_are_bent_if_closer_to_gaussian() {
         let log_normal = bent(|z| exp(1.5 * z + 3.0));
         assert!(log_normal.curve.is_logarithmic);
         for z in [-3.0, 0.5, 3.0] {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn in_another_unit_all_begins_anew_with_a_few_targets() {
+    fn bending_restarts_after_a_few_targets_in_another_unit() {
         for factor in [100.0, 0.01] {
             let (mut random, mut bending) = (Random(6), bent(exp));
             for t in 0..20 {

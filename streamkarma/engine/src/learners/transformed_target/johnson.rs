@@ -91,7 +91,7 @@ mod tests {
     use crate::learners::transformed_target::quantiles::GAUSSIAN;
 
     #[test]
-    fn the_quantiles_become_those_of_a_gaussian() {
+    fn curve_maps_quantiles_to_gaussian_quantiles() {
         for quantiles in [[-3.0, -0.6, 0.5, 4.0], [0.3, 0.6, 2.0, 40.0], [-8.0, 0.0, 1.0, 2.5]] {
             let curve = Johnson::through(&quantiles);
             for (quantile, z) in quantiles.iter().zip(GAUSSIAN) {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gaussian_stays_and_a_lognormal_becomes_its_logarithm() {
+    fn gaussian_is_unchanged_and_lognormal_becomes_its_logarithm() {
         let (plain, log) = (Johnson::through(&GAUSSIAN), Johnson::through(&GAUSSIAN.map(|z| 5.0 + exp(z))));
         for z in [-2.0, -1.0, 0.0, 0.7, 2.2] {
             assert!((plain.bend(z) - z).abs() < 0.05);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_quantiles_and_the_target_all_is_finite() {
+    fn extreme_quantiles_and_targets_stay_finite() {
         let ends: [f64; 6] = [-1e250, -3.0, 0.0, 1e-12, 1.0, 1e250];
         for outer in ends {
             for middle in [1e-9, 1.0, 1e9] {

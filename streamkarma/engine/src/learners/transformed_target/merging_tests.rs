@@ -2,7 +2,7 @@
 
 use super::quantiles::ALL;
 use super::{Point, TransformedTarget};
-use crate::block::{Event, Gone};
+use crate::block::{Event, Evicted};
 use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::math::exp;
@@ -34,7 +34,7 @@ impl Learner for Slope {
         f64::NAN
     }
 
-    fn forget(&mut self, _: &Gone) {}
+    fn forget(&mut self, _: &Evicted) {}
 
     fn widen(&mut self, _: usize) {}
 
@@ -94,7 +94,7 @@ fn say(model: &mut TransformedTarget, value: f64, lesson: Lesson) -> f64 {
     scores[0]
 }
 
-fn gone_on(from: &TransformedTarget, events: std::ops::Range<u64>) -> TransformedTarget {
+fn trained_further(from: &TransformedTarget, events: std::ops::Range<u64>) -> TransformedTarget {
     let mut made = learner(Point::Mean);
     made.restore(&from.state(), 0, 0).unwrap();
     for (value, label) in events.map(event) {
@@ -104,9 +104,9 @@ fn gone_on(from: &TransformedTarget, events: std::ops::Range<u64>) -> Transforme
 }
 
 fn merged(base: &TransformedTarget, parts: &[&TransformedTarget]) -> TransformedTarget {
-    let mut made = gone_on(base, 0..0);
+    let mut made = trained_further(base, 0..0);
     made.merge(&parts.iter().map(|&part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
-    let again = gone_on(&made, 0..0);
+    let again = trained_further(&made, 0..0);
     assert!(again.bending.curve == made.bending.curve && again.state() == made.state());
     made
 }
@@ -125,10 +125,11 @@ fn assert_near(one: &TransformedTarget, other: &TransformedTarget) {
 }
 
 #[test]
-fn neither_order_nor_tree_shows_and_the_base_counts_once() {
+fn merge_ignores_order_and_grouping_and_counts_base_once() {
     for (first, ends) in [(0, [40, 130, 170]), (70, [100, 260, 400]), (10, [900, 2300, 4000])] {
-        let base = gone_on(&learner(Point::Mean), 0..first);
-        let [a, b, c] = [first..ends[0], ends[0]..ends[1], ends[1]..ends[2]].map(|part| gone_on(&base, part));
+        let base = trained_further(&learner(Point::Mean), 0..first);
+        let [a, b, c] =
+            [first..ends[0], ends[0]..ends[1], ends[1]..ends[2]].map(|part| trained_further(&base, part));
         let all = merged(&base, &[&a, &b, &c]);
         assert_near(&merged(&base, &[&c, &a, &b]), &all);
         assert_near(&merged(&base, &[&a, &merged(&base, &[&b, &c])]), &all);
@@ -142,10 +143,10 @@ fn neither_order_nor_tree_shows_and_the_base_counts_once() {
 }
 
 #[test]
-fn parts_of_a_stream_have_about_the_curve_of_one_pass() {
+fn merged_parts_approximate_the_one_pass_curve() {
     let none = learner(Point::Mean);
-    let whole = gone_on(&none, 0..16_000);
-    let parts = [0..4000, 4000..8000, 8000..16_000].map(|part| gone_on(&none, part));
+    let whole = trained_further(&none, 0..16_000);
+    let parts = [0..4000, 4000..8000, 8000..16_000].map(|part| trained_further(&none, part));
     let mut all = merged(&none, &parts.each_ref());
     for target in [1.0, 3.0, 9.0, 30.0] {
         let bent = |model: &TransformedTarget| model.bending.curve.bend(&Lesson::of(target));
@@ -159,13 +160,13 @@ fn parts_of_a_stream_have_about_the_curve_of_one_pass() {
 }
 
 #[test]
-fn targets_on_another_scale_are_predicted_as_before() {
-    let mut model = gone_on(&learner(Point::Mean), 0..700);
-    let (same, mut carried) = (Change::none(2, vec![0, 1]), gone_on(&model, 0..0));
+fn rescaled_targets_preserve_predictions() {
+    let mut model = trained_further(&learner(Point::Mean), 0..700);
+    let (same, mut carried) = (Change::none(2, vec![0, 1]), trained_further(&model, 0..0));
     carried.carry(&same).unwrap();
     assert_eq!(carried.state(), model.state());
     carried.carry(&Change { target: (-2.0, 0.4), ..same }).unwrap();
-    assert_eq!(gone_on(&carried, 0..0).state(), carried.state());
+    assert_eq!(trained_further(&carried, 0..0).state(), carried.state());
     for t in 700..1500 {
         let (value, label) = event(t);
         let said = say(&mut model, value, Lesson::of(label));
@@ -177,7 +178,7 @@ fn targets_on_another_scale_are_predicted_as_before() {
 }
 
 #[test]
-fn another_point_is_refused() {
+fn merging_another_point_or_learner_is_refused() {
     assert!(learner(Point::Mean).merge(&[&learner(Point::Median)]).is_err());
     assert!(learner(Point::Mean).merge(&[&Slope::default()]).is_err());
     assert!(learner(Point::Mean).relabel(&[0, 1]).is_ok());

@@ -12,7 +12,7 @@ mod tests;
 
 use self::bending::{Bending, Curve};
 use self::johnson::EXTREME;
-use crate::block::{Block, Event, Gone};
+use crate::block::{Block, Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
@@ -185,7 +185,7 @@ impl Learner for TransformedTarget {
         self.inner.conditional(event)
     }
 
-    fn forget(&mut self, gone: &Gone) {
+    fn forget(&mut self, gone: &Evicted) {
         self.inner.forget(gone);
     }
 

@@ -73,7 +73,7 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 }
 
 #[test]
-fn the_median_and_the_mean_of_a_lognormal_target_are_found() {
+fn learns_median_and_mean_of_lognormal_target() {
     let (values, lessons) = stream();
     // The mean is higher by half of the variance, and by part of the outliers.
     for (point, truth, most) in [(Point::Median, 0.0, 0.1), (Point::Mean, 0.125, 0.2)] {
@@ -89,7 +89,7 @@ fn the_median_and_the_mean_of_a_lognormal_target_are_found() {
 }
 
 #[test]
-fn blocks_single_events_and_resumed_learners_are_equal_to_the_last_bit() {
+fn blocks_single_events_and_resumed_learners_agree_exactly() {
     let (values, lessons) = stream();
     let mut whole = learner(Point::Mean);
     let (scores, losses) = run(&mut whole, &values, &lessons, EVENTS);
@@ -119,7 +119,7 @@ fn blocks_single_events_and_resumed_learners_are_equal_to_the_last_bit() {
 }
 
 #[test]
-fn in_another_unit_it_says_the_same() {
+fn target_unit_hardly_affects_predictions() {
     let (values, lessons) = stream();
     let (scores, _) = run(&mut learner(Point::Median), &values, &lessons, EVENTS);
     let larger = |lesson: &Lesson<'static>| {
@@ -135,7 +135,7 @@ fn in_another_unit_it_says_the_same() {
 }
 
 #[test]
-fn where_logarithms_are_bent_the_unit_of_scores_does_not_show() {
+fn score_unit_has_no_effect_with_bent_logarithms() {
     let (values, lessons) = stream();
     let unit = |t: usize| Unit { centre: -4.0, spread: if t < 400 { 1.0 } else { 1.0 + t as f64 } };
     let in_units = |(t, lesson): (usize, &Lesson<'static>)| {
@@ -153,7 +153,7 @@ fn where_logarithms_are_bent_the_unit_of_scores_does_not_show() {
 }
 
 #[test]
-fn whatever_comes_all_stays_finite() {
+fn extreme_targets_and_weights_give_finite_scores() {
     for labels in [[0.0, 1e6, -1e6, 1e-300, 5.0], [1e-300, 1e6, 5.0, 1e90, 5e-324]] {
         for point in [Point::Mean, Point::Median] {
             let (mut learner, mut score) = (learner(point), [0.0]);
@@ -170,7 +170,7 @@ fn whatever_comes_all_stays_finite() {
 }
 
 #[test]
-fn states_no_run_could_have_left_are_refused() {
+fn invalid_states_are_refused() {
     let (values, lessons) = stream();
     let mut known = learner(Point::Mean);
     run(&mut known, &values, &lessons, EVENTS);
@@ -204,7 +204,7 @@ fn states_no_run_could_have_left_are_refused() {
 }
 
 #[test]
-fn targets_of_hardly_any_weight_move_no_quantile() {
+fn negligible_weights_do_not_move_quantiles_or_variance() {
     let (mut quantiles, mut plain, mut random) = (Quantiles::default(), Quantiles::default(), Random(3));
     for t in 0..16 * ALL {
         let target = random.gaussian();
@@ -226,7 +226,7 @@ fn targets_of_hardly_any_weight_move_no_quantile() {
 }
 
 #[test]
-fn quantiles_of_targets_most_of_which_are_equal_stay_in_order() {
+fn quantiles_of_mostly_equal_targets_stay_ordered() {
     for share in [3, 5, 9] {
         let mut quantiles = Quantiles::default();
         let mut seed: u64 = share;
