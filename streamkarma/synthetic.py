@@ -96,7 +96,7 @@ def check(plan: StreamSpec) -> StreamSpec:
     if not 0 <= plan.blocks <= plan.attributes:
         raise UsageError(f"blocks must be at most attributes ({plan.attributes}), not {plan.blocks}")
     if plan.allow_empty and plan.blocks:
-        raise UsageError("allow_empty goes with the kind lowrank: one of the blocks is always observed")
+        raise UsageError("allow_empty needs the kind lowrank: one of the blocks is always observed")
     if not 0.0 <= plan.margin <= WIDEST:
         raise UsageError(f"margin must be between 0 and {WIDEST:g} standard deviations, not {plan.margin}")
     if plan.margin and plan.task == "regression":

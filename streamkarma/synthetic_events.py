@@ -112,7 +112,7 @@ def check(plan: EventSpec) -> EventSpec:
     if not 0.0 <= plan.noise < float("inf") or (plan.task != "regression" and plan.noise > 1.0):
         raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
     if plan.task == "multiclass":
-        raise UsageError("the kind events goes with the tasks binary and regression")
+        raise UsageError("the kind events needs the task binary or regression")
     return plan
 
 

@@ -109,7 +109,7 @@ def test_answered_records_that_were_compacted_away_are_counted_as_lost(cluster: 
     lost = summary["kafka"]["lost"]
     assert sum(lost.values()) == answered - summary["kafka"]["replayed"] > 0
     for place, count in lost.items():
-        assert f"topic {source}, partition {place[-1]}: {count} records that were answered, and are" in said
+        assert f"topic {source}, partition {place[-1]}: {count} records that were answered but are" in said
     # No number is assigned twice.
     assert [row["n"] for row in cluster.rows(output)] == list(range(1, 901))
     assert cluster.kept("m")["events"] == 900

@@ -263,7 +263,7 @@ def test_a_full_disk(name: str) -> None:
 @pytest.mark.parametrize("kept", [3, [1], {"predictions": 1}, {"predictions": {"bytes": -1, "digest": ""}},
                                   {"predictions": {"bytes": "1", "digest": ""}}])  # fmt: skip
 def test_what_no_model_says_of_its_files(kept: Any) -> None:
-    with pytest.raises(ModelFileError, match="m does not say how far"):
+    with pytest.raises(ModelFileError, match="m does not record how far"):
         marks_from(kept, "m")
 
 

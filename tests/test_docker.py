@@ -184,7 +184,8 @@ def test_who_does_not_move_is_not_healthy(cluster: Cluster) -> None:
         )
         nobody = f"127.0.0.1:{free_port()}"
         assert re.fullmatch(
-            rf"m was written \d+ s ago, and {nobody} cannot be asked why: .*\n", unwell(0, nobody)
+            rf"m was written \d+ s ago, and {nobody} cannot be reached to find out why: .*\n",
+            unwell(0, nobody),
         )
         process.send_signal(signal.SIGCONT)
         until(lambda: cluster.kept("m")["events"] == 35, process)

@@ -173,7 +173,7 @@ class TestMeanFeatImputer:
         ("settings", "message"),
         [
             ({"kernel": "poly"}, "kernel is rbf or linear, not 'poly'"),
-            ({"width": 0.0}, "width is a number above 0"),
+            ({"width": 0.0}, "width must be a number above 0"),
         ],
     )
     def test_wrong_settings_are_named(self, settings: dict[str, Any], message: str) -> None:

@@ -105,7 +105,11 @@ def test_a_file_is_looked_at_now_and_then_and_loaded_only_if_it_has_changed(
     [
         ([{"a": 1.0, "y": 2.5}, {"a": 2.0, "y": 7.0}], [], "is now for the task regression, not binary"),
         ([{"a": 1.0}], [], "was started from scratch, and its task is not known yet"),
-        ([{"a": 1.0, "z": 0}, {"a": 2.0, "z": 1}], ["--target", "z"], "now has other names of the target"),
+        (
+            [{"a": 1.0, "z": 0}, {"a": 2.0, "z": 1}],
+            ["--target", "z"],
+            "now has different names for the target",
+        ),
     ],
 )
 def test_a_model_of_another_kind_takes_no_place(

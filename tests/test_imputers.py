@@ -130,7 +130,7 @@ class TestClassMean:
         assert model[-1].coef_ == pytest.approx(same.coef_)
 
     def test_labels_that_are_none_are_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"continuous.* A regression has SimpleImputer"):
+        with pytest.raises(ValueError, match=r"continuous.* For a regression, use SimpleImputer"):
             ClassMeanImputer().fit(self.X, [0.1, 0.2, 0.3, 0.4, 0.5])
         with pytest.raises(ValueError, match="requires y to be passed"):
             ClassMeanImputer().fit(self.X)

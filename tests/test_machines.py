@@ -122,7 +122,7 @@ class TestSettings:
 
     @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf"), [], [1.0, 0.0]])
     def test_what_is_no_choice(self, wrong: Any) -> None:
-        with pytest.raises(ValueError, match="^width is a number above 0, a sequence of them, or None"):
+        with pytest.raises(ValueError, match="^width must be a number above 0, a sequence of them, or None"):
             candidates("width", wrong, (1.0,))
 
     def test_widths_and_cs_are_chosen_from_what_is_given(self) -> None:

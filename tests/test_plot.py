@@ -51,7 +51,7 @@ def learned(events: int) -> float:
 
 
 def problem(events: int) -> dict[str, Any]:
-    return {"events": events, "problem": "ran out of its 60 seconds"}
+    return {"events": events, "problem": "exceeded its 60 seconds"}
 
 
 def rows(made: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -256,7 +256,7 @@ def test_nothing_but_problems(tmp_path: Path) -> None:
     assert "No result: zero, full." in " ".join(found)
     assert len(figure(made).axes) == 2
     draw(made, str(tmp_path / "p.html"))
-    assert (tmp_path / "p.html").read_text().count("at 256 events: ran out of its 60 seconds") == 2
+    assert (tmp_path / "p.html").read_text().count("at 256 events: exceeded its 60 seconds") == 2
 
 
 def test_a_stream_without_labels(tmp_path: Path) -> None:

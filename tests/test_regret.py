@@ -389,7 +389,7 @@ class TestOracle:
     def test_vectors_of_other_attributes_will_not_do(self) -> None:
         whole, X, y = whole_stream(40, 4, 2, 2)
         snapshot = self.snapshot(X, whole, y)._replace(name_coordinates=np.array([1, 2, 3, -1]))
-        with pytest.raises(ValueError, match="the very attributes"):
+        with pytest.raises(ValueError, match="the same attributes as the events"):
             evaluate_baseline("projection-full", EventTable.of(snapshot), "binary", "logistic")
 
 
@@ -636,7 +636,7 @@ class TestBackgroundFit:
         found = self.everything(
             BackgroundFit(self.snapshot(), ["wii-meanfeat", "zero"], "binary", "logistic", 0.9)
         )
-        assert found["wii-meanfeat"]["problem"] == "ran out of its 0.9 seconds"
+        assert found["wii-meanfeat"]["problem"] == "exceeded its 0.9 seconds"
         assert found["zero"]["events"] == 300
 
     def test_a_process_that_dies_takes_one_baseline_with_it(self) -> None:

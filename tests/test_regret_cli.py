@@ -258,7 +258,7 @@ class TestBesideRiver:
             ({"loss": "squared"}, "loss is one of logistic, hinge"),
             ({"memory": 0}, "memory is 1 or more"),
             ({"memory": 1.5}, "memory is 1 or more"),
-            ({"seconds": math.nan}, "seconds is a number above 0"),
+            ({"seconds": math.nan}, "seconds must be a number above 0"),
             ({"seed": -1}, "seed is an integer"),
             ({"scale": "no"}, "scale is True or False"),
             ({"baselines": "nought"}, "no such baseline"),

@@ -256,7 +256,7 @@ def _altered(records: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     ("content", "change", "why"),
     [
         (None, _altered, "the newest model of {} cannot be used, its checksum does not match"),
-        (None, lambda records: records[1:], "the newest model of {} cannot be used, 0 of its"),
+        (None, lambda records: records[1:], "the newest model of {} cannot be used, 0 of "),
         (b"no model", lambda records: records, "{} cannot be unpacked: "),
         (
             Packing(b"").pack(b"no model"),

@@ -68,6 +68,6 @@ def test_the_regret_is_a_metric_like_any_of_rivers(task: Any, capsys: pytest.Cap
     assert not metric.works_with(ExplicitKARMAClassifier())
     metric.revert(1, 1)
     wrong = RegressionRegretMetric if classes else RegretMetric
-    with pytest.raises(UsageError, match="has the right one"):
+    with pytest.raises(UsageError, match="use tracker.metric"):
         wrong(tracker)
     tracker.close()

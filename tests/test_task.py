@@ -169,10 +169,10 @@ def test_a_third_class_where_two_were_asked_for() -> None:
     _, dead, _, _ = learn(["a", "b", "c", "a"], task="binary")
     assert [row["line"] for row in dead] == [3]
     task_model = learn(["a", "b"], task="binary")[3]
-    with pytest.raises(RecordError, match="neither of the two classes 'a' and 'b'; a model that"):
+    with pytest.raises(RecordError, match="neither of the two classes 'a' and 'b'; start a model"):
         task_model.check("c")
     # There is no --task when only predicting, and a model keeps its own.
-    assert dead[0]["error"].endswith("--task multiclass")
+    assert dead[0]["error"].endswith("--task multiclass to allow it")
     assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression")
 
 

@@ -255,10 +255,10 @@ class TestEstimators:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"gamma": -1.0}, "gamma is a number of 0 or more"),
-            ({"gamma": ()}, "gamma is a number of 0 or more, or several"),
-            ({"width": 0.0}, "width is a number above 0"),
-            ({"C": (1.0, -1.0)}, "C is a number above 0"),
+            ({"gamma": -1.0}, "gamma must be a number of 0 or more"),
+            ({"gamma": ()}, "gamma must be a number of 0 or more, or several"),
+            ({"width": 0.0}, "width must be a number above 0"),
+            ({"C": (1.0, -1.0)}, "C must be a number above 0"),
             ({"prior": "median"}, "prior is one of mean, class-mean"),
         ],
     )

@@ -194,7 +194,7 @@ class _Completion(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         for name, value in (("weight", self.weight), ("mu", self.mu)):
             if value is not None and not value > 0:
-                raise ValueError(f"{name} is a number above 0, or None to have it chosen; not {value}")
+                raise ValueError(f"{name} must be a number above 0, or None to have it chosen, not {value}")
         self._scaler = Scaler.of(X, scale=self.scale)
         self._X = self._scaler(X)
         # Targets are standardised as well, because the norm of the matrix weights all columns alike.

@@ -135,7 +135,7 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.kernel not in ("rbf", "linear"):
             raise ValueError(f"kernel is rbf or linear, not {self.kernel!r}")
         if self.width is not None and not self.width > 0:
-            raise ValueError(f"width is a number above 0, or None for 1 / d; not {self.width}")
+            raise ValueError(f"width must be a number above 0, or None for 1 / d, not {self.width}")
         self._width = self.width if self.width is not None else 1.0 / rows.shape[1]
         self._scaler = Scaler.of(rows, scale=self.scale)
         codes = _class_codes(y, rows)

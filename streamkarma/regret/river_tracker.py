@@ -92,7 +92,7 @@ class RegretTracker:
         if not Integer(1).holds(memory):
             raise UsageError(f"memory is 1 or more, not {shown(memory)}")
         if not (isinstance(seconds, (int, float)) and seconds > 0.0):
-            raise UsageError(f"seconds is a number above 0, not {shown(seconds)}")
+            raise UsageError(f"seconds must be a number above 0, not {shown(seconds)}")
         if not Integer(0, 2**31 - 1).holds(seed):
             raise UsageError(f"seed is an integer from 0 to 2^31 - 1, not {shown(seed)}")
         if not isinstance(scale, bool):

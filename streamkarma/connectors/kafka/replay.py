@@ -105,7 +105,7 @@ def _say_compacted(
             missing -= lost
             source.lost[name] = source.lost.get(name, 0) + lost
             source.say(
-                f"topic {tp.topic}, partition {tp.partition}: {lost} records that were predicted but are not "
+                f"topic {tp.topic}, partition {tp.partition}: {lost} records that were answered but are not "
                 "in the model are lost: they were compacted away before they could be learned again"
             )
 
