@@ -173,7 +173,7 @@ def test_a_third_class_where_two_were_asked_for() -> None:
         task_model.check("c")
     # There is no --task when only predicting, and a model keeps its own.
     assert dead[0]["error"].endswith("--task multiclass to allow it")
-    assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression")
+    assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression to allow it")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
