@@ -656,14 +656,14 @@ def test_checkpoints_are_written_on_the_way(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
+    # Some 40 MB of lines. Models grow until their windows are full, which explicit features do not have.
+    arguments = ["learn", "--learner", "explicit", "--ignore", "note", "--no-predictions", "--quiet"]
+    block = b"".join(json.dumps({**event, "note": "x" * 300}).encode() + b"\n" for event in EVENTS)
+
     def peak(events: int) -> int:
-        with subprocess.Popen(
-            # The windows of others fill up for longer.
-            [sys.executable, "-m", "streamkarma", "learn", "--learner=explicit", "--no-predictions", "--quiet"],
-            stdin=subprocess.PIPE,
-        ) as process:
+        command = [sys.executable, "-m", "streamkarma", *arguments]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
             assert process.stdin is not None
-            block = b"".join(json.dumps(e).encode() + b"\n" for e in EVENTS)
             for _ in range(events // len(EVENTS)):
                 process.stdin.write(block)
             process.stdin.close()
@@ -671,7 +671,7 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
             process.returncode = status
             return usage.ru_maxrss
 
-    assert peak(120_000) < 1.1 * peak(6_000)
+    assert peak(120_000) < 1.4 * peak(6_000)
 
 
 def test_an_option_and_its_environment_variable_have_one_name() -> None:
