@@ -25,7 +25,10 @@ from streamkarma.runtime.describe import describe
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
 
-TRIES = "a real model file of any learner and task, one to three of its fields or arrays changed, with a valid checksum"
+TRIES = (
+    "a real model file of any learner and task, one to three of its fields or arrays changed, with a valid "
+    "checksum"
+)
 PROMISE = (
     "it is refused in one line, or it is described, explains, predicts, learns and is saved; no traceback, "
     "no warning, at most 300 MB more memory, at most a second of work"
