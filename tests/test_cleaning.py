@@ -41,7 +41,7 @@ def test_a_number_far_from_all_others_that_comes_back_counts_as_missing(value: f
     mark = by.entries().index(("t.sentinel", f"{value:.0f}")) + 1
     assert items(by, {"t": value}, learned=False) == [(mark, 1.0)]
     assert by.mean_and_deviation(1) == pytest.approx((60.0, 2.0), abs=0.5)
-    assert next(line for line in by.news() if "comes back" in line).startswith("attribute t: ")
+    assert next(line for line in by.news() if "recurs" in line).startswith("attribute t: ")
 
 
 def test_the_time_since_the_event_before_is_no_sentinel() -> None:
@@ -128,7 +128,7 @@ def test_the_command_line_counts_them_and_says_so(streamkarma: Program, tmp_path
     ]
     options = ("--learner", "explicit", "--model", "m.karma", "--summary", "s.json")
     run = streamkarma("learn", *options, records=records)
-    assert run.stderr.count("-9999 lies far from all other values") == 1
+    assert run.stderr.count("-9999 recurs far from all other values") == 1
     summary = json.loads((tmp_path / "s.json").read_text())
     shown = streamkarma("inspect", "m.karma", "--json").rows[0]["values"]
     assert summary["set_aside"]["k"] == {"nothing": 200}

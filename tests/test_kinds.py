@@ -184,7 +184,7 @@ def test_who_uses_them_is_told_once_of_times() -> None:
     by = ample()
     encoded(by, [{"t": "1960-01-01"}, {"t": "2026-11-22"}, {"t": "2026-11-23"}])
     (line,) = by.news()
-    assert line.startswith("attribute t: points in time, of which the hour")
+    assert line.startswith("attribute t: points in time; the hour")
     told = ample(rules=([], {}, True, {"t": "time"}))
     encoded(told, [{"t": 1.7e9}])
     assert told.news() == []

@@ -22,7 +22,7 @@ from tests.loops import run_of
 LONG = "x" * 1025
 #: 1,024 and 1,026 bytes in 512 and 513 characters.
 WIDE, TOO_WIDE = "é" * 512, "é" * 513
-TOO_MANY = "is ignored in events that alone need more than 2 places for attributes (--max-attributes)"
+TOO_MANY = "is ignored in events that alone have more than 2 attributes (--max-attributes)"
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
     for i in range(10):
         encoded(v, [{f"c{i}": 1.0, f"d{i}": 1.0}])
     told = v.news()
-    assert told[0].startswith("all 2 places for attributes (--max-attributes) are taken")
-    assert told[1].startswith("attribute d0 is ignored in events that alone need more")
-    assert told[2:] == ["values of more attributes are ignored; they are counted, and not named here"]
+    assert told[0].startswith("the limit of 2 attributes (--max-attributes) is reached")
+    assert told[1].startswith("attribute d0 is ignored in events that alone have more")
+    assert told[2:] == ["values of more attributes are ignored; they are counted but not named here"]
     assert v.news() == []
     encoded(v, [{"a": "9"}])
     assert v.news() == []
@@ -144,5 +144,5 @@ def test_the_command_names_what_it_ignores(streamkarma: Program) -> None:
     assert told == [
         "attribute long: categories longer than 1,024 bytes are ignored (--max-name-bytes)",
     ]
-    assert sum("make room for new ones" in line for line in done.stderr.splitlines()) == 1
+    assert sum("new names and categories replace" in line for line in done.stderr.splitlines()) == 1
     assert all(len(line) < 200 for line in done.stderr.splitlines())

@@ -298,10 +298,10 @@ def encoded_entries(by: Any, event: dict[str, Any]) -> list[Any]:
 def test_it_is_said_once_and_counted(streamkarma: Program, tmp_path: Path) -> None:
     done = streamkarma("learn", "--max-coordinates", "20", "--summary", str(tmp_path / "s"),
                        records=turning(300))  # fmt: skip
-    told = [line for line in done.stderr.splitlines() if "make room" in line]
+    told = [line for line in done.stderr.splitlines() if "is reached" in line]
     assert told == [
-        "all 20 places for numbers and categories (--max-coordinates) are taken: from here on those names "
-        "and categories make room for new ones that were of least use and not seen for long"
+        "the limit of 20 numbers and categories (--max-coordinates) is reached: new names and categories "
+        "replace those that are rare and have not been seen for long"
     ]
     summary = json.loads((tmp_path / "s").read_text())
     assert summary["model"]["evicted"] > 50

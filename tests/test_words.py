@@ -126,7 +126,7 @@ def test_who_uses_it_is_told_once_of_a_text() -> None:
     encoded(by, [{"said": f"event number {n}"} for n in range(300)])
     (line,) = by.news()
     assert line.startswith("attribute said: most values have three words or more")
-    assert line.endswith("(--kind said=category takes values as a whole)")
+    assert line.endswith("(--kind said=category keeps them whole)")
     assert by.kinds() == ["text"]
 
 

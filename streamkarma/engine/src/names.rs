@@ -112,7 +112,7 @@ impl Lack {
                 "attribute {name}: categories longer than {} bytes are ignored (--max-name-bytes)",
                 grouped(most)
             ),
-            _ => format!("attribute {name} is ignored in events that alone need more than {}", self.bound()),
+            _ => format!("attribute {name} is ignored in events that alone have more than {}", self.bound()),
         }
     }
 
@@ -120,9 +120,9 @@ impl Lack {
     fn bound(self) -> String {
         match self {
             Self::Coordinates(most) => {
-                format!("{} places for numbers and categories (--max-coordinates)", grouped(most))
+                format!("{} numbers and categories (--max-coordinates)", grouped(most))
             }
-            Self::Attributes(most) => format!("{} places for attributes (--max-attributes)", grouped(most)),
+            Self::Attributes(most) => format!("{} attributes (--max-attributes)", grouped(most)),
             Self::Bytes(most) | Self::Name(most) | Self::Category(most) => {
                 format!("{} bytes of names and categories", grouped(most))
             }
@@ -152,7 +152,7 @@ impl News {
             return;
         }
         self.lines.push(if self.named.len() == MOST_NAMED {
-            "values of more attributes are ignored; they are counted, and not named here".to_owned()
+            "values of more attributes are ignored; they are counted but not named here".to_owned()
         } else {
             lack.said(&shown)
         });
@@ -163,8 +163,8 @@ impl News {
     pub fn tell_of_room(&mut self, lack: Lack) {
         if !std::mem::replace(&mut self.told_of_room, true) {
             self.lines.push(format!(
-                "all {} are taken: from here on those names and categories make room for new ones that were of \
-                 least use and not seen for long",
+                "the limit of {} is reached: new names and categories replace those that are rare and have not \
+                 been seen for long",
                 lack.bound()
             ));
         }
@@ -176,8 +176,8 @@ impl News {
         let name = shown(name.text());
         let remedy = if is_label { "--no-carry-labels".to_owned() } else { format!("--ignore {name}") };
         self.lines.push(format!(
-            "attribute {name}: nearly every value is new, as of an identifier; it counts as present, and \
-             nothing more ({remedy} leaves it out)"
+            "attribute {name}: nearly every value is new, as with an identifier; only its presence is used \
+             ({remedy} leaves it out)"
         ));
     }
 
@@ -185,8 +185,8 @@ impl News {
     pub fn tell_of_time(&mut self, name: Name) {
         let name = shown(name.text());
         self.lines.push(format!(
-            "attribute {name}: points in time, of which the hour, the weekday, the month and the time since \
-             the last one count (--kind {name}=category takes them as they are)"
+            "attribute {name}: points in time; the hour, the weekday, the month and the time since the last \
+             one are used (--kind {name}=category for categories)"
         ));
     }
 
@@ -194,8 +194,8 @@ impl News {
     pub fn tell_of_text(&mut self, name: Name) {
         let name = shown(name.text());
         self.lines.push(format!(
-            "attribute {name}: most values have three words or more, so that words count, each for itself \
-             (--kind {name}=category takes values as a whole)"
+            "attribute {name}: most values have three words or more and are split into words \
+             (--kind {name}=category keeps them whole)"
         ));
     }
 
@@ -205,14 +205,14 @@ impl News {
         if self.sentinels > MOST_NAMED {
             if self.sentinels == MOST_NAMED + 1 {
                 self.lines.push(
-                    "more attributes have such numbers; they are counted, and not named here".to_owned(),
+                    "more attributes have such numbers; they are counted but not named here".to_owned(),
                 );
             }
             return;
         }
         self.lines.push(format!(
-            "attribute {}: {value} lies far from all other values and comes back; it counts as missing from \
-             now on, with a mark of its own (--no-sentinels)",
+            "attribute {}: {value} recurs far from all other values; it now counts as missing, with an \
+             indicator of its own (--no-sentinels)",
             shown(name.text())
         ));
     }
