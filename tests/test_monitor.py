@@ -127,6 +127,14 @@ def test_what_an_entity_said_before_hides_no_sensor_that_died(
     assert "drift: d was in 90% of the events and now is in " in done.stderr
 
 
+def test_an_identifier_does_not_drift(streamkarma: Program) -> None:
+    # Once it is known as one, encoded events lack it, though all records have it.
+    given = [{"id": f"u{i}", "a": i % 7, "y": i % 2} for i in range(1_000)]
+    done = streamkarma("learn", "--learner", "explicit", records=given)
+    assert "attribute id: nearly every value is new" in done.stderr
+    assert "drift:" not in done.stderr
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_there_is_no_alarm_in_100_000_events_that_stay_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -98,8 +98,8 @@ class Figures(NamedTuple):
 
 def missing_shares(loop: Loop) -> dict[str, float]:
     """The share of events since its last change in which each attribute is missing."""
-    names = loop.task_model.model.vocabulary.attribute_names
-    observed = loop.monitor.observed_shares(MOST_ATTRIBUTES)
+    encoder = loop.task_model.model.vocabulary
+    names, observed = encoder.attribute_names, loop.monitor.observed_shares(MOST_ATTRIBUTES, encoder)
     return {str(names[number]): 1.0 - share for number, share in observed.items() if number in names}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma._engine import Encoded
+from streamkarma._engine import Encoded, Encoder
 from streamkarma.runtime.drift import APART, Drift, ErrorDrift, ObservedDrift
 from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.recent import Recent
@@ -60,7 +60,12 @@ class Monitor:
 
         If several attributes change together, only the first is named.
         """
-        new, self._said = self.drifts[self._said :], len(self.drifts)
+        new = self.drifts[self._said :]
+        if new:
+            # Only here, since elsewhere the encoder may be reading ahead.
+            left_out = identifiers(task_model.model.vocabulary)
+            new = self.drifts[self._said :] = [drift for drift in new if drift.attribute not in left_out]
+        self._said = len(self.drifts)
         for drift in new:
             if drift.attribute is not None and drift.event - self._last_observed < APART:
                 continue
@@ -68,9 +73,12 @@ class Monitor:
                 self._last_observed = drift.event
             task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
 
-    def observed_shares(self, most: int) -> dict[int, float]:
+    def observed_shares(self, most: int, encoder: Encoder) -> dict[int, float]:
         """For each attribute up to ``most``, the fraction of events since its last change that observe it."""
-        return {} if self._observed is None else self._observed.shares(most)
+        if self._observed is None:
+            return {}
+        left_out, shares = identifiers(encoder), self._observed.shares(most)
+        return {attribute: share for attribute, share in shares.items() if attribute not in left_out}
 
     def result(self, task_model: TaskModel) -> dict[str, Any]:
         """Means over the latest events, and the events at which changes were detected, as JSON."""
@@ -87,6 +95,12 @@ class Monitor:
                 observed.setdefault(str(names.get(drift.attribute, GIVEN_UP)), []).append(drift.event)
         errors = [drift.event for drift in self.drifts if drift.attribute is None]
         return {**result, "drift": {"errors": errors, "observed": observed}}
+
+
+def identifiers(encoder: Encoder) -> set[int]:
+    """The attributes that are identifiers, which encoded events lack although records have them."""
+    kinds = zip(encoder.attribute_names, encoder.kinds(), strict=True)
+    return {attribute for attribute, kind in kinds if kind == "identifier"}
 
 
 def in_words(drift: Drift, names: dict[int, object]) -> str:
