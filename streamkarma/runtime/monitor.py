@@ -60,18 +60,20 @@ class Monitor:
 
         If several attributes change together, only the first is named.
         """
-        new = self.drifts[self._said :]
-        if new:
-            # Only here, since elsewhere the encoder may be reading ahead.
-            left_out = identifiers(task_model.model.vocabulary)
-            new = self.drifts[self._said :] = [drift for drift in new if drift.attribute not in left_out]
-        self._said = len(self.drifts)
+        self._drop_identifiers(task_model.model.vocabulary)
+        new, self._said = self.drifts[self._said :], len(self.drifts)
         for drift in new:
             if drift.attribute is not None and drift.event - self._last_observed < APART:
                 continue
             if drift.attribute is not None:
                 self._last_observed = drift.event
             task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
+
+    def _drop_identifiers(self, encoder: Encoder) -> None:
+        """Drop new changes of identifiers; not in ``add``, where the encoder may be reading ahead."""
+        if new := self.drifts[self._said :]:
+            left_out = identifiers(encoder)
+            self.drifts[self._said :] = [drift for drift in new if drift.attribute not in left_out]
 
     def observed_shares(self, most: int, encoder: Encoder) -> dict[int, float]:
         """For each attribute up to ``most``, the fraction of events since its last change that observe it."""
@@ -88,6 +90,8 @@ class Monitor:
             result["recent"] = dict(zip(("events", "loss", error), means, strict=True))
         if self._errors is None:
             return result
+        # A run that failed has not announced its last changes.
+        self._drop_identifiers(task_model.model.vocabulary)
         names = task_model.model.vocabulary.attribute_names
         observed: dict[str, list[int]] = {}
         for drift in self.drifts:
@@ -98,7 +102,7 @@ class Monitor:
 
 
 def identifiers(encoder: Encoder) -> set[int]:
-    """The attributes that are identifiers, which encoded events lack although records have them."""
+    """The attributes that are identifiers: encoded events lack those that nearly all records have."""
     kinds = zip(encoder.attribute_names, encoder.kinds(), strict=True)
     return {attribute for attribute, kind in kinds if kind == "identifier"}
 
