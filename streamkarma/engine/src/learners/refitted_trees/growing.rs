@@ -117,6 +117,13 @@ impl Ground<'_> {
                 missing_left: split.missing_left,
                 below: grown.nodes.len() as u32,
             };
+            if leaves.len() + 2 == LEAVES {
+                // The last two leaves will not be split.
+                grown.splits[node] = Some(split);
+                grown.push();
+                grown.push();
+                break;
+            }
             let (left, right): (Vec<u32>, Vec<u32>) =
                 events.into_iter().partition(|&event| split.is_left(self.columns, event as usize));
             grown.splits[node] = Some(split);
@@ -162,29 +169,22 @@ impl Ground<'_> {
         if all.curvature < 2.0 * LEAST_CURVATURE {
             return None;
         }
-        let (mut left, mut worths, mut rest) = (Vec::new(), Vec::new(), &cells[..]);
+        let (mut left, mut rest) = ([Vec::new(), Vec::new()], &cells[..]);
         for &column in &self.tried {
             let (own, others) = rest.split_at(self.columns[column].len());
             rest = others;
             let Some((&absent, own)) = own.split_last() else { continue };
+            sum_up(own, absent, &mut left);
             for missing_left in [false, true] {
                 if missing_left && absent.curvature <= 0.0 {
                     break;
                 }
-                let mut below = if missing_left { absent } else { Sums::default() };
-                left.clear();
-                left.extend(own.iter().map(|&cell| {
-                    below.add(cell);
-                    below
-                }));
-                // A separate loop, so that processors compute several at a time.
-                worths.clear();
-                worths.extend(left.iter().map(|&left| {
+                for (bin, &left) in left[usize::from(missing_left)].iter().enumerate() {
                     let right = all.without(left);
-                    let is_large = left.curvature.min(right.curvature) >= LEAST_CURVATURE;
-                    if is_large { left.worth() + right.worth() } else { 0.0 }
-                }));
-                for (bin, &worth) in worths.iter().enumerate() {
+                    if left.curvature < LEAST_CURVATURE || right.curvature < LEAST_CURVATURE {
+                        continue;
+                    }
+                    let worth = left.worth() + right.worth();
                     if worth > most {
                         most = worth;
                         best = Some(Split { gain: worth - least, column, bin: bin as u8, missing_left });
@@ -193,6 +193,19 @@ impl Ground<'_> {
             }
         }
         best
+    }
+}
+
+/// The sums of the cells up to each, without and with those of missing values.
+///
+/// One loop computes both, since each addition has to wait for the one before it.
+fn sum_up(cells: &[Sums], absent: Sums, sums: &mut [Vec<Sums>; 2]) {
+    let (mut below, [without, with]) = ([Sums::default(), absent], sums);
+    without.resize(cells.len(), Sums::default());
+    with.resize(cells.len(), Sums::default());
+    for ((&cell, without), with) in cells.iter().zip(without).zip(with) {
+        below.iter_mut().for_each(|below| below.add(cell));
+        [*without, *with] = below;
     }
 }
 
