@@ -21,8 +21,6 @@ pub struct Kept<C> {
     pub weight: f64,
     /// The number of the event.
     pub step: u64,
-    /// Its leaf in each tree, if the learner needs it.
-    pub leaves: Vec<u32>,
 }
 
 /// The latest events, the oldest first.
@@ -37,8 +35,7 @@ pub struct Latest<C> {
 
 impl<C> Default for Kept<C> {
     fn default() -> Self {
-        let (coordinates, cells, leaves) = (Vec::new(), Vec::new(), Vec::new());
-        Self { coordinates, cells, label: 0.0, weight: 0.0, step: 0, leaves }
+        Self { coordinates: Vec::new(), cells: Vec::new(), label: 0.0, weight: 0.0, step: 0 }
     }
 }
 
@@ -48,7 +45,7 @@ impl<C: Cell> Latest<C> {
         Self { most, events: VecDeque::new(), gone_at: Vec::new() }
     }
 
-    /// Keep the current event, which is in no leaf yet; returns whether it is narrow enough.
+    /// Keep the current event; returns whether it is narrow enough.
     pub fn keep(&mut self, row: &Row<C>, label: f64, weight: f64, step: u64) -> bool {
         if row.len() > WIDEST {
             return false;
@@ -57,7 +54,6 @@ impl<C: Cell> Latest<C> {
         let room = if is_full { self.events.pop_front() } else { None };
         let mut kept = Kept { label, weight, step, ..room.unwrap_or_default() };
         row.copy(&mut kept.coordinates, &mut kept.cells);
-        kept.leaves.clear();
         self.events.push_back(kept);
         true
     }
@@ -103,10 +99,7 @@ impl<C: Cell> Latest<C> {
 
     /// Memory in bytes.
     pub fn bytes(&self) -> usize {
-        let each = |event: &Kept<C>| {
-            let items = (4 + size_of::<C>()) * event.cells.len();
-            items + 4 * event.leaves.len() + size_of::<Kept<C>>()
-        };
+        let each = |event: &Kept<C>| (4 + size_of::<C>()) * event.cells.len() + size_of::<Kept<C>>();
         self.events.iter().map(each).sum::<usize>() + 8 * self.gone_at.len()
     }
 }

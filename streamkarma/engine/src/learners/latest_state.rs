@@ -121,7 +121,6 @@ impl<C: Stored> Latest<C> {
                 label,
                 weight,
                 step: step as u64,
-                leaves: Vec::new(),
             });
             (last, items, cells) = (step, others, other_cells);
         }

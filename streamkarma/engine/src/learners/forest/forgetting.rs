@@ -80,6 +80,7 @@ impl Tree {
         let of_leaves = leaves.map(|leaf| {
             size_of::<Leaf>() + 4 * leaf.cells.len() + size_of::<Candidate>() * leaf.candidates.len()
         });
-        size_of::<Node>() * self.nodes.len() + 8 * self.sums.len() + of_leaves.sum::<usize>()
+        let own = size_of::<Node>() * self.nodes.len() + 8 * self.sums.len() + 4 * self.leaves.len();
+        own + of_leaves.sum::<usize>()
     }
 }

@@ -72,9 +72,10 @@ impl Tree {
         log(unit) / self.age.max(1) as f64
     }
 
-    /// A copy shifted by this many steps, with the same age.
+    /// A copy shifted by this many steps, with the same age, for a forest that keeps no events yet.
     fn later(&self, steps: u64) -> Self {
         let mut tree = self.clone();
+        tree.leaves.clear();
         for node in &mut tree.nodes {
             node.at += steps;
             if let Some(leaf) = &mut node.leaf {

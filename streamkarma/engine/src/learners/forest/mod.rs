@@ -169,8 +169,9 @@ impl Forest {
                     self.grown.push((number, split, random));
                 }
             }
-            if is_kept && let Some(kept) = self.replays.events.back_mut() {
-                kept.leaves.extend(self.trees.iter().map(|tree| tree.leaf() as u32));
+            if is_kept {
+                let kept = self.replays.events.len();
+                self.trees.iter_mut().for_each(|tree| tree.keep_leaf(kept));
             }
             self.replay();
         }
@@ -186,7 +187,7 @@ impl Forest {
             let begun = self.steps - tree.age.min(self.steps);
             for at in 0..replays.events.len() {
                 let event = &replays.events[at];
-                if event.step <= begun || event.leaves[number] != split as u32 {
+                if tree.leaves[at] != split as u32 || event.step <= begun {
                     continue;
                 }
                 codes.recall(replays.items(event));
@@ -194,7 +195,7 @@ impl Forest {
                 let weight = times * event.weight * shape.kept(self.steps - event.step);
                 let (label, step) = (event.label, event.step);
                 let lesson = TreeLesson { codes, shape, label, weight, counts: 0.0, step };
-                replays.events[at].leaves[number] = tree.replay(split, &lesson, &mut random) as u32;
+                tree.leaves[at] = tree.replay(split, &lesson, &mut random) as u32;
             }
         }
     }
@@ -202,10 +203,9 @@ impl Forest {
     /// Find the leaves of the events kept, in all trees.
     fn find_leaves(&mut self) {
         let Self { replays, trees, codes, .. } = self;
-        for at in 0..replays.events.len() {
-            codes.recall(replays.items(&replays.events[at]));
-            let leaves = trees.iter().map(|tree| tree.leaf_of(codes) as u32);
-            replays.events[at].leaves = leaves.collect();
+        for (at, event) in replays.events.iter().enumerate() {
+            codes.recall(replays.items(event));
+            trees.iter_mut().for_each(|tree| tree.leaves[at] = tree.leaf_of(codes) as u32);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Events from which new leaves learn once more.
 
+use std::collections::VecDeque;
+
 use super::tests::new;
 use super::*;
 use crate::change::DROPPED;
@@ -72,8 +74,8 @@ fn evicted_coordinates_are_not_replayed() {
         assert!(kept().all(|event| forest.replays.items(event).all(|(coordinate, _)| coordinate != 2)));
         let mut again = new(Task::Two, 0.0);
         again.restore(&forest.state(), 4, 6).unwrap();
-        let leaves = |forest: &Forest| -> Vec<Vec<u32>> {
-            forest.replays.events.iter().map(|event| event.leaves.clone()).collect()
+        let leaves = |forest: &Forest| -> Vec<VecDeque<u32>> {
+            forest.trees.iter().map(|tree| tree.leaves.clone()).collect()
         };
         assert_eq!(leaves(&again), leaves(&forest));
         // The coordinate comes back with another meaning.

@@ -56,11 +56,11 @@ impl Forest {
         state.put_u64s("cells", cells, &[size]);
         self.replays.put(&mut state);
         let kept = &self.replays.events;
-        let leaves = kept.iter().flat_map(|event| {
+        let leaves = kept.iter().enumerate().flat_map(|(at, event)| {
             // A tree that has restarted since has no leaf for the event.
             let begun = |tree: &Tree| self.steps - tree.age.min(self.steps);
-            let own = event.leaves.iter().zip(&self.trees);
-            own.map(move |(&leaf, tree)| if event.step > begun(tree) { leaf as i32 } else { 0 })
+            let leaf = move |tree: &Tree| if event.step > begun(tree) { tree.leaves[at] as i32 } else { 0 };
+            self.trees.iter().map(leaf)
         });
         state.put_i32s("latest_leaves", leaves.collect(), &[kept.len(), trees]);
         state
@@ -75,10 +75,10 @@ impl Forest {
         };
         self.replays.take(state, &self.codes.owners(), &bounds)?;
         let mut leaves = Rows::of(state.i32s("latest_leaves")?, self.trees.len())?;
-        for event in &mut self.replays.events {
-            for (&leaf, tree) in leaves.next()?.iter().zip(&self.trees) {
+        for _ in 0..self.replays.events.len() {
+            for (&leaf, tree) in leaves.next()?.iter().zip(&mut self.trees) {
                 ensure((0..tree.nodes.len() as i64).contains(&leaf.into()), WHY)?;
-                event.leaves.push(leaf as u32);
+                tree.leaves.push_back(leaf as u32);
             }
         }
         ensure(leaves.is_empty(), WHY)

@@ -4,6 +4,8 @@
 //! 4, sine, random tree, segments, bananas, drifting radial functions, LED, waveform, Friedman; seed 100, 10,000 events
 //! around a change if there is one, with and without 30 % missing). Most of them hardly matter.
 
+use std::collections::VecDeque;
+
 use super::leaf::Leaf;
 use super::node::{NONE, Node};
 use super::shape::Shape;
@@ -57,6 +59,8 @@ pub struct Tree {
     pub losses: [f64; 2],
     /// Number of events since it began.
     pub age: u64,
+    /// The leaf of each event that the forest keeps, the oldest first; arbitrary for events from before the tree began.
+    pub leaves: VecDeque<u32>,
     /// The path of the current event.
     path: Vec<usize>,
     /// The prediction without data, then that of each node of the path.
@@ -72,6 +76,7 @@ impl Tree {
             sums: Vec::new(),
             losses: [shape.first_loss(); 2],
             age: 0,
+            leaves: VecDeque::new(),
             path: Vec::new(),
             said: Vec::new(),
             prediction: Vec::new(),
@@ -182,8 +187,16 @@ impl Tree {
         None
     }
 
+    /// Record the leaf of the event that was learned last, the latest of so many that are kept.
+    pub fn keep_leaf(&mut self, kept: usize) {
+        if self.leaves.len() == kept {
+            self.leaves.pop_front();
+        }
+        self.leaves.push_back(self.leaf() as u32);
+    }
+
     /// The leaf of the event that was predicted or learned last.
-    pub fn leaf(&self) -> usize {
+    fn leaf(&self) -> usize {
         self.path[self.path.len() - 1]
     }
 
