@@ -651,14 +651,10 @@ class Change:
     ----------
     attributes, coordinates
         The new index of each; ``2**32 - 1`` for none.
-    stretch, shift
-        For each coordinate: old values are ``shift + stretch * x``, where x is the new value.
     """
 
     attributes: NDArray[np.uint32]
     coordinates: NDArray[np.uint32]
-    stretch: NDArray[np.float64]
-    shift: NDArray[np.float64]
 
     def with_target(self, shift: float, stretch: float) -> Change:
         """The same change; old standardised targets are ``shift + stretch * y``, where y is the new one."""

@@ -100,7 +100,7 @@ def check(plan: StreamSpec) -> StreamSpec:
     if not 0.0 <= plan.margin <= WIDEST:
         raise UsageError(f"margin must be between 0 and {WIDEST:g} standard deviations, not {plan.margin}")
     if plan.margin and plan.task == "regression":
-        raise UsageError("margin goes with classes; a regression has none")
+        raise UsageError("margin applies to classification only")
     if plan.label == "blocks" and plan.blocks != 3:
         raise UsageError("label blocks needs the kind blocks with 3 blocks")
     if plan.label == "blocks" and (plan.task == "multiclass" or plan.missing != "mcar"):

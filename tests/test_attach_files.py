@@ -44,7 +44,7 @@ def test_killed_with_files(cluster: Cluster, where: str, call: int, topics: bool
 
 def test_one_file_for_two_purposes(cluster: Cluster, tmp_path: Path) -> None:
     said = cluster.attach("any", "--model", "m", "--predictions", "./m", code=2)
-    assert said == "streamkarma: --model and --predictions are one file, ./m; name another one\n"
+    assert said == "streamkarma: --model and --predictions are the same file, ./m; name another one\n"
     assert not (tmp_path / "m").exists()
 
 

@@ -146,10 +146,10 @@ def test_the_first_prediction_of_a_slow_pipe_comes_at_once() -> None:
 def test_bad_records_are_set_aside_and_counted(streamkarma: Program, tmp_path: Path) -> None:
     bad = {
         b"hello": "not JSON",
-        b"[1, 2]": "an array, where an object is expected",
-        b'{"x0": 1e999, "y": 1}': "holds an infinite number",
+        b"[1, 2]": "expected an object, not an array",
+        b'{"x0": 1e999, "y": 1}': "the record contains an infinite number",
         b'{"x0": 1, "y": {"a": 1}}': "the label must be|a label must be",
-        b'{"x0": 1, "y": "yes"}': "where labels so far are numbers",
+        b'{"x0": 1, "y": "yes"}': "but the labels so far are numbers",
         b'{"x0": 1, "y": 7}': "neither of the two classes",
         b'{"a.b": 1, "a": {"b": 2}, "y": 1}': "occurs twice",
         b'{"x0": "' + b"z" * 3000 + b'"}': "longer than the limit",
@@ -204,7 +204,7 @@ def test_a_name_may_be_empty(streamkarma: Program, option: str, slow: tuple[str,
 
 def test_an_empty_name_of_no_target_is_seen_in_the_warning(streamkarma: Program) -> None:
     done = streamkarma("learn", "--target", "", records=EVENTS[:3])
-    assert "warning: no event had the target '', so nothing was learned" in done.stderr
+    assert "warning: no event had the target '', so no label was learned" in done.stderr
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"\n \n"])
@@ -239,10 +239,11 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--task", "binary", "--loss", "squared"], "--loss squared is for numbers, and --task"),
         (["regret", "--task", "multiclass", "--loss", "huber"], "--loss huber is for numbers, and"),
         (["learn", "--horizon", "100"], "--horizon needs --rho auto"),
-        (["learn", "--regularity", "0.3"], "--regularity needs --rho auto"),
+        (["learn", "--regularity", "0.3"], "--regularity needs --gamma auto and --rho auto"),
+        (["learn", "--window", "10", "--trees", "5"], "no learner has --window and --trees; leave one out"),
         (["learn", "--gamma", "auto"], "--gamma auto needs --rho auto"),
         (["learn", "--rho", "auto", "--eta", "1"], "--eta cannot be combined with --rho auto"),
-        (["learn", "--eta", "0.1", "--update", "arow"], "--eta has no meaning with update 'arow'"),
+        (["learn", "--eta", "0.1", "--update", "arow"], "--eta has no meaning with --update arow"),
         (["learn", "--rho", "10", "--eta", "1"], "eta * rho"),
         (["learn", "--task", "regression", "--positive", "1"], "--positive"),
         (["learn", "--predictions", "x", "--no-predictions"], "contradict"),
@@ -251,13 +252,13 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["generate", "blocks", "--allow-empty"], "allow_empty needs the kind lowrank"),
         (["generate", "lowrank", "--margin", "4"], "margin must be between 0 and 3"),
         (["generate", "lowrank", "--label", "blocks"], "label blocks needs the kind blocks"),
-        (["generate", "lowrank", "--users", "9"], "--users does not go with the kind lowrank"),
+        (["generate", "lowrank", "--users", "9"], "--users does not apply to lowrank"),
         (["generate", "events", "--users", "1000000000"], "'--users': 1000000000 is not in the range"),
-        (["generate", "events", "--allow-empty"], "--allow-empty does not go with the kind events"),
+        (["generate", "events", "--allow-empty"], "--allow-empty does not apply to events"),
         (["generate", "events", "--task", "multiclass"], "task binary or regression"),
-        (["generate", "devices", "--junk", "3"], "--junk does not go with the kind devices"),
+        (["generate", "devices", "--junk", "3"], "--junk does not apply to devices"),
         (["generate", "devices", "--gaps", "1"], "gaps must be at least 0 and below 1"),
-        (["generate", "events", "--gaps", "0"], "--gaps does not go with the kind events"),
+        (["generate", "events", "--gaps", "0"], "--gaps does not apply to events"),
         (["generate", "spiral"], "spiral"),
         (["wash"], "wash"),
     ],

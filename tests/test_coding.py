@@ -142,5 +142,5 @@ def test_what_is_neither_events_nor_a_frame(given: Any, message: str) -> None:
 
 @pytest.mark.parametrize("library", [pd, pl])
 def test_dates_are_neither_numbers_nor_strings(library: Any) -> None:
-    with pytest.raises(RecordError, match=r"attribute 'when' holds a (Timestamp|datetime)"):
+    with pytest.raises(RecordError, match=r"attribute 'when' is of type (Timestamp|datetime)"):
         EventCoder().fit(library.DataFrame({"when": [datetime.datetime(2020, 1, 1)]}))

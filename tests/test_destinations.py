@@ -210,7 +210,7 @@ def test_one_file_for_two_purposes(link: Callable[[str, str], None] | None, name
     if link is not None:
         link("in", "x")
     path = "x" if Path("x").exists() else "./in"
-    with pytest.raises(UsageError, match=f"INPUT and --{name.replace('_', '-')} are one file, {path}"):
+    with pytest.raises(UsageError, match=f"INPUT and --{name.replace('_', '-')} are the same file, {path}"):
         learn(**{name: path})
     assert content("in") == [b"\n".join([*LINES, b""])]
 
@@ -220,7 +220,7 @@ def test_one_file_for_two_purposes(link: Callable[[str, str], None] | None, name
 )
 def test_one_file_that_is_not_there_yet(one: str, two: str) -> None:
     Path("link").symlink_to("new")
-    with pytest.raises(UsageError, match="are one file"):
+    with pytest.raises(UsageError, match="are the same file"):
         learn(**{one: "new", two: "link"})
     assert not Path("new").exists()
     assert learn(predictions="/dev/null", dead_letters="/dev/null") == 0

@@ -244,3 +244,19 @@ def shortened(output: str) -> list[list[str]]:
         ]
         for line in row.strip().splitlines()
     ]
+
+
+def test_packages_import_only_what_stands_below_them() -> None:
+    """The table of docs/inside.md lists the packages from the top down."""
+    table = next(
+        part for part in (ROOT / "docs" / "inside.md").read_text().split("\n\n") if "| package |" in part
+    )
+    layers = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    package = ROOT / "streamkarma"
+    assert {path.parent.name for path in package.glob("*/__init__.py")} <= set(layers)
+    for place, layer in enumerate(layers):
+        for path in [package / f"{layer}.py", *(package / layer).rglob("*.py")]:
+            code = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
+            names = {node.module for node in ast.walk(code) if isinstance(node, ast.ImportFrom)}
+            found = {name.split(".")[1] for name in names if name and name.startswith("streamkarma.")}
+            assert not found & set(layers[:place]), path

@@ -55,10 +55,10 @@ def test_an_attribute_may_be_a_number_and_a_category() -> None:
     [
         (float("inf"), "attribute 'a' is infinite"),
         (10**400, "attribute 'a' is infinite"),
-        ({1}, "attribute 'a' holds a set"),
-        (1j, "attribute 'a' holds a complex"),
-        (np.complex64(1j), "attribute 'a' holds a complex64"),
-        (b"x", "attribute 'a' holds a bytes"),
+        ({1}, "attribute 'a' is of type set"),
+        (1j, "attribute 'a' is of type complex"),
+        (np.complex64(1j), "attribute 'a' is of type complex64"),
+        (b"x", "attribute 'a' is of type bytes"),
     ],
 )
 def test_values_that_are_none(value: Any, reason: str) -> None:
@@ -124,11 +124,11 @@ def test_the_first_boolean_brings_both() -> None:
 @pytest.mark.parametrize(
     ("known", "label", "reason"),
     [
-        ("a", 1, "the label 1 is a number, where labels so far are strings"),
-        (1, True, "the label True is a boolean, where labels so far are numbers"),
-        (True, 1.0, "the label 1.0 is a number, where labels so far are booleans"),
+        ("a", 1, "the label 1 is a number, but the labels so far are strings"),
+        (1, True, "the label True is a boolean, but the labels so far are numbers"),
+        (True, 1.0, "the label 1.0 is a number, but the labels so far are booleans"),
         (1, "1", "the label '1' is a string"),
-        (True, "1", "where labels so far are booleans"),
+        (True, "1", "but the labels so far are booleans"),
         ("a", None, "not null"),
         ("a", {"b": 1}, "not an object"),
         ("a", [1], "not an array"),

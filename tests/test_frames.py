@@ -123,8 +123,8 @@ def test_a_frame_of_numbers_is_learned_as_its_rows_are(library: Any) -> None:
     ("options", "labels", "why"),
     [
         ({}, ["a", 1, "b"], "is a number"),
-        ({}, [0, 1, True], "True is a boolean, where labels so far are numbers"),
-        ({}, [True, False, 1], "1 is a number, where labels so far are booleans"),
+        ({}, [0, 1, True], "True is a boolean, but the labels so far are numbers"),
+        ({}, [True, False, 1], "1 is a number, but the labels so far are booleans"),
         ({"max_classes": 2}, ["a", "b", "c"], "class 3"),
         ({"threshold": 0.5}, ["a", "b", "c"], "third class"),
     ],
@@ -146,7 +146,7 @@ def test_booleans_are_no_numbers(first: Any, others: list[Any]) -> None:
     model = ExplicitKARMAClassifier()
     model.learn_one({"a": 1.0}, first)
     for other in others:
-        with pytest.raises(ValueError, match="where labels so far are"):
+        with pytest.raises(ValueError, match="but the labels so far are"):
             model.learn_one({"a": 1.0}, other)
     for alike in (first, np.asarray(first)[()], bool(first) if first is np.True_ else first):
         model.learn_one({"a": 1.0}, alike)

@@ -222,7 +222,7 @@ def test_labels_of_all_kinds_and_classes_that_come_later(form: str, labels: tupl
     for place, label in enumerate(labels):
         assert model.predict_one({"wind": "NSE"[place], "speed": float(place)}) == label
     assert math.isclose(sum(model.predict_proba_one({"wind": "N"}).values()), 1.0)
-    with pytest.raises(RecordError, match="where labels so far are"):
+    with pytest.raises(RecordError, match="but the labels so far are"):
         model.learn_one({}, True if isinstance(labels[0], str) else "text")
 
 
@@ -316,9 +316,9 @@ def test_sgd_is_karma_without_a_budget(task: str, said: dict[str, Any]) -> None:
         ("explicit", {"loss": "huber"}, "loss must be one of .* with arow, not 'huber'"),
         ("explicit", {"loss": "hinge", "update": "adagrad"}, "loss must be one of .* with adagrad"),
         ("explicit", {"loss": "x", "update": "sgd"}, "loss must be one of .* with sgd, not 'x'"),
-        ("explicit", {"rho": 0.1}, "rho has no meaning with update 'arow'"),
-        ("explicit", {"rho": 0.1, "update": "adagrad"}, "rho has no meaning with update 'adagrad'"),
-        ("explicit", {"eta": 0.1}, "eta has no meaning with update 'arow'"),
+        ("explicit", {"rho": 0.1}, "rho has no meaning with update='arow'"),
+        ("explicit", {"rho": 0.1, "update": "adagrad"}, "rho has no meaning with update='adagrad'"),
+        ("explicit", {"eta": 0.1}, "eta has no meaning with update='arow'"),
         ("explicit", {"rho": 0, "update": "sgd"}, "rho must be a number from 1e-12 to"),
         ("explicit", {"eta": -1, "update": "adagrad"}, "eta must be a number from 1e-12 to"),
         ("explicit", {"eta": 2.0, "rho": 0.5, "update": "sgd"}, "eta \\* rho must be below 1"),

@@ -193,7 +193,7 @@ def precisions(model: Model) -> list[float]:
             KARMAMixtureClassifier(),
             "model 1 is a ExplicitKARMAClassifier and model 2 a KARMAMixtureClassifier",
         ),
-        (learned(ExplicitKARMAClassifier(), [({"a": 1.0}, 1)]), "the label .* where labels so far are"),
+        (learned(ExplicitKARMAClassifier(), [({"a": 1.0}, 1)]), "the label .* but the labels so far are"),
     ],
 )
 def test_what_does_not_go_together_is_refused(other: Model, why: str) -> None:
@@ -211,7 +211,7 @@ def test_labels_of_several_kinds_do_not_go_together(labels: tuple[list[Any], ...
     one, other = map(model_of, labels)
     for parts in ([one, other], [other, one]):
         with pytest.raises(
-            UsageError, match=r"^[^\n]* cannot be merged: the label .* where labels so far are"
+            UsageError, match=r"^[^\n]* cannot be merged: the label .* but the labels so far are"
         ):
             merge(parts, base=one if with_base else None)
 

@@ -22,7 +22,7 @@ from tests.loops import run_of
 LONG = "x" * 1025
 #: 1,024 and 1,026 bytes in 512 and 513 characters.
 WIDE, TOO_WIDE = "é" * 512, "é" * 513
-TOO_MANY = "is ignored in events that alone have more than 2 attributes (--max-attributes)"
+TOO_MANY = "is ignored in events with more than 2 attributes (--max-attributes)"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
         encoded(v, [{f"c{i}": 1.0, f"d{i}": 1.0}])
     told = v.news()
     assert told[0].startswith("the limit of 2 attributes (--max-attributes) is reached")
-    assert told[1].startswith("attribute d0 is ignored in events that alone have more")
+    assert told[1].startswith("attribute d0 is ignored in events with more")
     assert told[2:] == ["values of more attributes are ignored; they are counted but not named here"]
     assert v.news() == []
     encoded(v, [{"a": "9"}])

@@ -215,8 +215,8 @@ def test_what_is_suspicious() -> None:
     found = profile_of(rows)
     assert {(each["attribute"], each["what"]) for each in found["suspicious"]} == {
         ("row", "identifier"), ("uuid", "identifier"), ("user_id", "identifier"), ("same", "constant"),
-        ("won", "tells the label"), ("refund", "tells the label"), ("bad", "far off"), ("mixed", "mixed"),
-        ("seldom", "rare"), ("postcode", "maybe names"),
+        ("won", "leaks the label"), ("refund", "leaks the label"), ("bad", "far off"), ("mixed", "mixed"),
+        ("seldom", "rare"), ("postcode", "possibly names"),
     }  # fmt: skip
     assert found["command"] == (
         "streamkarma learn in.csv --target y --ignore row --ignore uuid --ignore user_id --ignore same "

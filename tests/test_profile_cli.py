@@ -166,7 +166,7 @@ def test_equal_streams_have_equal_profiles(streamkarma: Program) -> None:
     ("args", "message"),
     [
         (["--html", "no/where.html"], "the folder of --html no/where.html does not exist"),
-        (["t.csv", "--json", "t.csv"], "INPUT and --json are one file"),
+        (["t.csv", "--json", "t.csv"], "INPUT and --json are the same file"),
         (["--brokers", "localhost:1"], "with --brokers, INPUT is a topic"),
         (["none.csv"], "cannot read none.csv"),
     ],

@@ -163,7 +163,7 @@ def test_a_long_table_says_that_there_is_more(tmp_path: Path) -> None:
     x = {f"name{i}": float(i % 3) for i in range(25)}
     path = learned(tmp_path, "".join(json.dumps({**x, "y": bool(t % 2)}) + "\n" for t in range(6)))
     shown = invoke("explain", path)
-    assert "… (25 in all: --json)" in shown
+    assert "… (25 in all; --json lists them)" in shown
     assert len(ranking(path)["attributes"]) == 25
 
 

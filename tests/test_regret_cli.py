@@ -90,7 +90,7 @@ def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path
     assert "not 1/(ρt)" in summary(tmp_path)["bound"]["strays"]
     weighted = streamkarma(*paper, "--full", "full", "--class-weight", "1=100", records=EVENTS[:200])
     assert "--class-weight: it learns from other losses" in summary(tmp_path)["bound"]["strays"]
-    assert "the run is not covered by it: --class-weight" in weighted.stderr
+    assert "the theorem does not cover this run: --class-weight" in weighted.stderr
 
 
 def test_a_loss_that_is_not_compared_in_is_replaced(streamkarma: Program, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_paths_and_options_are_looked_at_before_spark_is_started(
             2,
             "karma.karma was made with learner karma",
         ),
-        ([events, "--model", "m", "--dead-letters", "m"], 2, "--model and --dead-letters are one file"),
+        ([events, "--model", "m", "--dead-letters", "m"], 2, "--model and --dead-letters are the same file"),
         ([events, "--model", "m", "--spark", "x"], 2, "Invalid value for '--spark': 'x' is not NAME=VALUE"),
     ):
         assert complaint(streamkarma, "backfill", *args, code=code).startswith(expected)

@@ -224,4 +224,5 @@ def test_values_that_only_arrow_has(streamkarma: Program, tmp_path: Path) -> Non
     done = streamkarma("learn", "far.parquet")
     assert [(row["target"], row["observed"]) for row in done.rows] == [(True, 2), (False, 2), (True, 0)]
     pq.write_table(pa.table({"x": [1.0, float("inf")]}), tmp_path / "i.parquet")
-    assert "first rejected: row 2: holds an infinite number" in streamkarma("learn", "i.parquet").stderr
+    stderr = streamkarma("learn", "i.parquet").stderr
+    assert "first rejected: row 2: the record contains an infinite number" in stderr

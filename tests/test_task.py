@@ -119,7 +119,7 @@ def test_labels_that_change_half_way_are_set_aside() -> None:
     # To Python, True is 1 and False 0; to JSON they are not, whichever came first.
     rows, dead, _, _ = learn([0, 1, True, False, 0.0])
     assert [row["line"] for row in dead] == [3, 4]
-    assert dead[0]["error"] == "the label True is a boolean, where labels so far are numbers"
+    assert dead[0]["error"] == "the label True is a boolean, but the labels so far are numbers"
     rows, dead, _, _ = learn([True, 1, 0, False])
     assert [row["line"] for row in dead] == [2, 3]
     rows, dead, _, _ = learn([1.5, 2.5, "x", True, {"a": 1}, 3.5])

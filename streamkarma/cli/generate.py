@@ -189,5 +189,5 @@ def _of_kind(
     """The options of a kind that have a value; UsageError if one of another kind was given."""
     for name in options:
         if name not in fields and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise UsageError(f"--{name.replace('_', '-')} does not go with the kind {kind}")
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to {kind}")
     return {name: options[name] for name in fields if options[name] is not None}

@@ -118,8 +118,8 @@ keeping = together(
         "--pending",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Maximum number of events kept for a label that arrives later, with the same --id, or for their "
-        "--entity.  [default: none]",
+        help="Maximum number of events that wait for their labels, matched by --id or --entity.  "
+        "[default: none]",
     ),
     click.option(
         "--pending-seconds",

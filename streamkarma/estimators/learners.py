@@ -53,6 +53,11 @@ def learner_of(model: Model) -> str:
 def infer_learner(options: Mapping[str, Any]) -> str:
     """The learner to use if none is named, inferred from the given options.
 
+    Raises
+    ------
+    UsageError
+        If no learner has all of them.
+
     Examples
     --------
     >>> given = [{"scale": False}, {"loss": "absolute"}, {"rho": 1.0, "budget": 9}, {"update": "sgd"}]
@@ -66,7 +71,11 @@ def infer_learner(options: Mapping[str, Any]) -> str:
         return "auto"
     # If a single learner shares an option with the mixture, the single one is chosen.
     order = sorted(LEARNERS, key="auto".__eq__)
-    return next((name for name in order if given <= parameters_of(name)), "karma")
+    learner = next((name for name in order if given <= parameters_of(name)), None)
+    if learner is None:
+        given_names = " and ".join(f"--{name.replace('_', '-')}" for name in telling(options))
+        raise UsageError(f"no learner has {given_names}; leave one out")
+    return learner
 
 
 def telling(options: Mapping[str, Any]) -> list[str]:

@@ -272,7 +272,8 @@ def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
             ("regularity", model.regularity is not None),
         ):
             if is_so:
-                raise UsageError(f"{name} needs rho='auto'")
+                also = "gamma='auto' and " if name == "regularity" else ""
+                raise UsageError(f"{name} needs {also}rho='auto'")
         return None
     if model.eta is not None:
         raise UsageError("eta cannot be combined with rho='auto'")

@@ -90,5 +90,5 @@ def _is_odd(value: Any) -> bool:
 
 def _add(flat: dict[Hashable, Any], name: Hashable, value: Any) -> None:
     if name in flat:
-        raise RecordError(f"the name {shown(name)} occurs twice once nested names are joined by dots")
+        raise RecordError(f"two nested names become {shown(name)} when joined by dots")
     flat[name] = value

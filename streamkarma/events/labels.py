@@ -134,7 +134,7 @@ class Labels:
     [0, -2, -1]
     >>> labels.check(3.5)
     Traceback (most recent call last):
-    streamkarma.errors.RecordError: the label 3.5 is a number, where labels so far are strings
+    streamkarma.errors.RecordError: the label 3.5 is a number, but the labels so far are strings
     """
 
     def __init__(self, most: int, longest: int = LONGEST_NAME) -> None:
@@ -161,7 +161,7 @@ class Labels:
         kind = _kind(label)
         if self.known and kind != _kind(self.known[0]):
             text, so_far = shown(label), _kind(self.known[0])
-            raise RecordError(f"the label {text} is a {kind}, where labels so far are {so_far}s")
+            raise RecordError(f"the label {text} is a {kind}, but the labels so far are {so_far}s")
         if label not in self._indices:
             self._check_new(label)
         return label

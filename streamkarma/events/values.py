@@ -77,7 +77,7 @@ def as_number(name: Hashable, value: Any) -> float:
         If it is infinite or not a number.
     """
     if not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, _NO_REAL_NUMBERS):
-        raise RecordError(f"attribute {name!r} holds a {type(value).__name__}, not a number or a string")
+        raise RecordError(f"attribute {name!r} is of type {type(value).__name__}, not a number or a string")
     try:
         number = float(value)  # type: ignore[arg-type]  # every Number but complex has __float__
     except OverflowError:

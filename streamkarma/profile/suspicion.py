@@ -39,7 +39,7 @@ def suspicions(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
     leave_out = ["--ignore", name]
     if leak := _leak(seen, task):
-        yield Suspicion(name, "tells the label", leak, leave_out)
+        yield Suspicion(name, "leaks the label", leak, leave_out)
     elif seen["observed"] >= _ENOUGH and seen["distinct"] == 1:
         value = seen["values"][0][0]
         missing = ", or missing" if seen["share"] < 1 else ""
@@ -52,7 +52,7 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
         between = f"{numbers['least']:.0f} to {numbers['greatest']:.0f}"
         few = f"{seen['distinct']:,} of the whole numbers from {between} recur"
         why = f"{few}; if they are names, give --kind {name}=category"
-        yield Suspicion(name, "maybe names", why, [])
+        yield Suspicion(name, "possibly names", why, [])
     if seen["observed"] and seen["share"] < _RARE:
         yield Suspicion(name, "rare", f"observed in {seen['share']:.2%} of the events", [])
     if seen["kind"] in ("number", "mixed") and 0 < seen["texts"] < 0.2 * seen["observed"]:

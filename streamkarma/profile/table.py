@@ -24,7 +24,7 @@ def _lines(profile: Mapping[str, Any]) -> Iterator[str]:
     yield from _section("missing together", _patterns(profile))
     yield from _section("correlations of missingness", _together(profile))
     yield from _section("changes", changes(profile))
-    yield from _section("is it missing completely at random?", tests(profile))
+    yield from _section("missing completely at random", tests(profile))
     yield from _section("look at", suspicious(profile))
     yield from _section("learn with", [profile["command"], *(f"- {why}" for why in profile["why"])])
 

@@ -30,7 +30,8 @@ def parse_refits(text: str | None) -> list[str]:
     unknown = [name for name in names if name not in NAMES]
     if unknown or not names or len(set(names)) < len(names):
         raise UsageError(
-            f"refit must be comma-separated names, each once, of {', '.join(NAMES)}, not {shown(text)}"
+            f"refit must be one or more of {', '.join(NAMES)}, separated by commas and each only once, "
+            f"not {shown(text)}"
         )
     for name in names:
         if (library := NAMES[name]) is not None and find_spec(library) is None:

@@ -77,7 +77,7 @@ def verdict(learner: str, loss: str, rows: Mapping[str, Row], events: int, mean:
     unit = " %" if whole > 0.0 else ""
     size, margin = _rounded(*((100 * each / whole if unit else each) for each in (abs(difference), error)))
     if float(size) <= float(margin):
-        standing = "is as good as"
+        standing = "does not differ measurably from"
     else:
         standing = "beats" if difference < 0.0 else "loses to"
     model = "the best offline linear model" if is_linear(rival.name) else "the best offline model"

@@ -221,7 +221,7 @@ def check_distinct(files: Mapping[str, str | None]) -> None:
         # Two outputs to standard output are allowed.
         if before != option and ((there, path) != ("-", "-") or before == "INPUT"):
             what = path if path != "-" else "standard output"
-            raise UsageError(f"{before} and {option} are one file, {what}; name another one")
+            raise UsageError(f"{before} and {option} are the same file, {what}; name another one")
 
 
 def _identity(option: str, path: str) -> Any:

@@ -45,12 +45,15 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
     meant = next((name for name in names if [name.lower()] == near), None)
     hint = f"did you mean {meant}?" if meant else f"see --target, and the names {', '.join(names[:_NAMES])}"
     shown = target or "''"
-    return f"no event had the target {shown}, so nothing was learned; {hint}"
+    if c.rejected:
+        were = "1 record was" if c.rejected == 1 else f"{c.rejected:,} records were"
+        return f"no usable record had the target {shown}, and {were} rejected; {hint}"
+    return f"no event had the target {shown}, so no label was learned; {hint}"
 
 
 def _in_lines(rejected: str) -> str:
     """A hint for JSON that is not one object per line, if the first record looks like that."""
-    if "an array, where an object" not in rejected and "EOF while parsing" not in rejected:
+    if "expected an object, not an array" not in rejected and "EOF while parsing" not in rejected:
         return ""
     return "; each line must be one JSON object: jq -c . converts objects, jq -c '.[]' arrays of objects"
 

@@ -143,7 +143,7 @@ _SOURCES = {
 }
 #: Maximum number of attributes shown, and of characters of a name.
 _SHOWN, _LONGEST = 20, 40
-_COLUMNS = ("contribution", "if observed", "observed", "absence", "its share", "deviation")
+_COLUMNS = ("contribution", "if observed", "observed", "absence", "absence share", "deviation")
 
 
 def table(ranking: Ranking) -> str:
@@ -164,7 +164,7 @@ def table(ranking: Ranking) -> str:
         )
         lines.append(f"{name:<{width}}" + "".join(shown))
     if len(ranking.attributes) > _SHOWN:
-        lines.append(f"… ({len(ranking.attributes):,} in all: --json)")
+        lines.append(f"… ({len(ranking.attributes):,} in all; --json lists them)")
     if ranking.left_out:
         names = [printable(name) for name in ranking.left_out[:_SHOWN]]
         more = ", …" if len(ranking.left_out) > _SHOWN else ""

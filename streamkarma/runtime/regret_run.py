@@ -92,7 +92,7 @@ class RegretRun:
                 draw(report, self._plot)
             except OSError as error:
                 raise OutputError(f"cannot write {self._plot}: {reason(error)}") from error
-            self._say(f"drawn: {self._plot}")
+            self._say(f"plot written to {self._plot}")
         return code
 
     def _say_mistakes(self, run: Run) -> None:

@@ -10,8 +10,8 @@ _WIDTH = 101
 #: If the learner's loss is below this, as with small targets, four decimals are not enough.
 _SMALL = 1e-3
 _EXPLAINED = (
-    "Loss per event, over the same events: what the learner suffered, what a baseline would have (in",
-    "hindsight: fitted on these very events; held out: 5-fold), and the regret, the first less the second.",
+    "Mean loss per event, over the same events: the learner's, and the baseline's in hindsight (fitted to",
+    "these very events) and held out (5-fold). The regret is the learner's less the baseline's in hindsight.",
 )
 
 
@@ -69,14 +69,14 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
         if bound["ceiling"] is not None:
             highest = bound["ceiling"] / bound["T"]
             lines.append(
-                f"by the first two terms, and the loss of v itself, the learner's is at most {highest:.4g}"
+                f"the first two terms and the loss of v bound the learner's loss by {highest:.4g}"
             )
         if bound["x_norm"] == 1.0:
-            lines.append("with the normalised kernel it applies to f_{w,Q*}/‖φ‖; see --no-normalize")
+            lines.append("with the normalised kernel the bound applies to f_{w,Q*}/‖φ‖; see --no-normalize")
     else:
         lines.append(bound["unknown"])
     if bound["strays"]:
-        lines.append(f"the run is not covered by it: {bound['strays']}")
+        lines.append(f"the theorem does not cover this run: {bound['strays']}")
     return lines
 
 

@@ -51,7 +51,7 @@ class Run:
 
     def __init__(self, plan: Plan, source: Source, observer: Observer | None = None) -> None:
         check_files(
-            {"INPUT": source.path, "--model": plan.model},
+            {"INPUT": source.path, "--model" if plan.learn else "MODEL": plan.model},
             {
                 "--predictions": plan.predictions,
                 "--dead-letters": plan.dead_letters,

@@ -61,7 +61,7 @@ fn excess_attributes_are_ignored_counted_and_reported() {
         told,
         [
             "attribute a long name is ignored: its name is longer than 10 bytes (--max-name-bytes)",
-            "attribute c is ignored in events that alone have more than 3 attributes (--max-attributes)",
+            "attribute c is ignored in events with more than 3 attributes (--max-attributes)",
         ]
     );
     assert_eq!(encode(&mut encoder, &[("c", "3")], true).attributes, [0, 1]);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-const INFINITE: &str = "holds an infinite number";
+const INFINITE: &str = "the record contains an infinite number";
 
 /// Why a record cannot be used, in one line.
 pub type Fault = String;

@@ -261,7 +261,7 @@ pub fn check_object(text: &str) -> Result<(), Fault> {
     check(text)?;
     match text.trim_ascii_start() {
         object if object.starts_with('{') => Ok(()),
-        other => Err(format!("{}, where an object is expected", kind(other))),
+        other => Err(format!("expected an object, not {}", kind(other))),
     }
 }
 
@@ -302,7 +302,7 @@ fn weight_of(raw: &str) -> Result<f64, Fault> {
 }
 
 fn twice(name: &str) -> Fault {
-    format!("the name '{name}' occurs twice once nested names are joined by dots")
+    format!("two nested names become '{name}' when joined by dots")
 }
 
 fn kind(text: &str) -> &'static str {

@@ -106,12 +106,12 @@ fn nested_names_are_joined_and_the_last_duplicate_wins() {
 fn invalid_lines_are_rejected_without_effect() {
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(32), "]".repeat(32));
     for (line, why) in [
-        ("[1]", "an array, where an object is expected"),
-        ("{\"new\":1e999}", "holds an infinite number"),
-        ("{\"new\":-Infinity}", "holds an infinite number"),
+        ("[1]", "expected an object, not an array"),
+        ("{\"new\":1e999}", "the record contains an infinite number"),
+        ("{\"new\":-Infinity}", "the record contains an infinite number"),
         (
             "{\"a.b\":1,\"a\":{\"b\":null}}",
-            "the name 'a.b' occurs twice once nested names are joined by dots",
+            "two nested names become 'a.b' when joined by dots",
         ),
         ("{\"new\":1,\"w\":-1}", "the weight must be a finite number of 0 or more, not -1"),
         (&deep, "nested deeper than 32 levels"),

@@ -112,7 +112,7 @@ impl Lack {
                 "attribute {name}: categories longer than {} bytes are ignored (--max-name-bytes)",
                 grouped(most)
             ),
-            _ => format!("attribute {name} is ignored in events that alone have more than {}", self.bound()),
+            _ => format!("attribute {name} is ignored in events with more than {}", self.bound()),
         }
     }
 

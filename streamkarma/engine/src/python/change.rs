@@ -30,18 +30,6 @@ impl Change {
         PyArray1::from_slice(py, &self.inner.coordinates)
     }
 
-    /// By coordinate: old values are `shift + stretch` times the new ones.
-    #[getter]
-    fn stretch<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.inner.stretch)
-    }
-
-    /// See `stretch`.
-    #[getter]
-    fn shift<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.inner.shift)
-    }
-
     /// The same, where a standardised target of the model is `shift + stretch` times the new one.
     fn with_target(&self, shift: f64, stretch: f64) -> Self {
         Self { inner: change::Change { target: (shift, stretch), ..self.inner.clone() } }

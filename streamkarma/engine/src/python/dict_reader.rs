@@ -181,7 +181,7 @@ impl<'py> Flat<'py> {
         let py = name.py();
         if text.is_some_and(|text| !self.names.insert(text.to_vec())) {
             let shown: String = py.import("reprlib")?.call_method1("repr", (name,))?.extract()?;
-            let message = format!("the name {shown} occurs twice once nested names are joined by dots");
+            let message = format!("two nested names become {shown} when joined by dots");
             return Err(refused(py, &message));
         }
         Ok(())
