@@ -109,10 +109,7 @@ fn invalid_lines_are_rejected_without_effect() {
         ("[1]", "expected an object, not an array"),
         ("{\"new\":1e999}", "the record contains an infinite number"),
         ("{\"new\":-Infinity}", "the record contains an infinite number"),
-        (
-            "{\"a.b\":1,\"a\":{\"b\":null}}",
-            "two nested names become 'a.b' when joined by dots",
-        ),
+        ("{\"a.b\":1,\"a\":{\"b\":null}}", "two nested names become 'a.b' when joined by dots"),
         ("{\"new\":1,\"w\":-1}", "the weight must be a finite number of 0 or more, not -1"),
         (&deep, "nested deeper than 32 levels"),
         ("{\"new\":1", "not JSON: EOF while parsing an object"),
