@@ -19,6 +19,7 @@ from streamkarma.connectors.kafka.sink import TopicSink
 from streamkarma.runtime.plan import Plan
 from streamkarma.spark.partitions import records_of as spark_records
 from tests.cluster import Cluster, Record, events, last, lines, spread, until
+from tests.conftest import Program
 
 
 def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster) -> None:
@@ -402,3 +403,14 @@ def test_the_reader_of_stdout_may_leave(cluster: Cluster) -> None:
         process.stdout.close()
         assert process.wait(30) == 0
     assert cluster.kept("m")["events"] > 0
+
+
+def test_each_part_of_a_record_has_a_name_of_its_own(streamkarma: Program) -> None:
+    for given, reason in (
+        (["--with-key", "k", "--with-timestamp", "k"], "'k' is used twice"),
+        (["--with-header", "h=k", "--with-header", "j=k"], "'k' is used twice"),
+        (["--with-header", "h=k", "--with-header", "h=j"], "a header has two names"),
+    ):
+        done = streamkarma("attach", "t", "--brokers", "127.0.0.1:9", "--group", "g", *given)
+        assert done.code == 2
+        assert reason in done.stderr

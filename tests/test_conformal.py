@@ -26,6 +26,7 @@ from streamkarma import (
 from streamkarma.cli import cli
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import KINDS, LEARNERS
+from streamkarma.estimators.persistence import to_bytes
 
 Event = tuple[dict[str, float], Any]
 
@@ -265,3 +266,15 @@ def test_a_label_is_judged_by_what_was_said_when_it_was_asked_for(kind: Any) -> 
     score = model.state()[1]["conformal.scores"][-1]
     assert score == pytest.approx(abs(1.0 - predicted))
     assert model.state()[1]["conformal.tickets"].size == 0
+
+
+def test_a_rejected_event_does_not_begin_a_calibration() -> None:
+    for model, call in (
+        (KARMAClassifier(), "predict_set_one"),
+        (KARMAMixtureRegressor(), "predict_interval_one"),
+    ):
+        model.learn_one({"a": 1.0}, 1)
+        before = to_bytes(model)
+        with pytest.raises(ValueError, match="infinite"):
+            getattr(model, call)({"a": math.inf}, coverage=0.5)
+        assert to_bytes(model) == before

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score
 from sklearn.utils.class_weight import compute_class_weight
 
-from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, load, save
+from streamkarma import ExplicitKARMAClassifier, ForestClassifier, KARMAMixtureClassifier, load, save
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators import persistence
 from streamkarma.estimators.costs import decide
 from streamkarma.estimators.label_shares import PRIOR, RAMP, LabelShares
 from streamkarma.estimators.learners import LEARNERS
+from streamkarma.estimators.persistence import to_bytes
 from tests.conftest import Program
 
 CLASSIFIERS = [classifier for classifier, _ in LEARNERS.values()]
@@ -450,3 +451,11 @@ def test_a_weight_for_no_class_is_reported(streamkarma: Program, tmp_path: Path)
     done = streamkarma("learn", "--config", "c.toml", "--model", "m", records=RARE[:50])
     assert "did not occur" not in done.stderr
     assert load(tmp_path / "m").class_weight == {"yes": 3.0, "no": 2.5}
+
+
+def test_blocks_sum_the_weights_of_labels_as_single_events_do() -> None:
+    singly, in_blocks = (ForestClassifier(class_weight={"no": 3.0}) for _ in range(2))
+    for t in range(4):
+        singly.learn_one({"x": t}, "no")
+        in_blocks.learn_many([{"x": t}], ["no"])
+    assert to_bytes(singly) == to_bytes(in_blocks)

@@ -20,6 +20,7 @@ from streamkarma import (
     KARMAClassifier,
     KARMAMixtureClassifier,
     SubspaceClassifier,
+    checkpoint,
     load,
     save,
 )
@@ -462,3 +463,51 @@ def test_what_counts_as_missing_is_filled_and_not_remembered(missing: float, car
     names = wrong.vocabulary.attribute_names
     counts = {name: wrong.vocabulary.tallies()[index] for index, name in names.items()}
     assert counts["t"][3] + counts["t"][4] == 1
+
+
+def test_a_predicted_event_keeps_its_ticket_while_others_of_its_entity_are_learned() -> None:
+    """What is carried into it is different by then."""
+    for carry in ("fill", "last"):
+        model = KARMAMixtureClassifier(entity="id", carry=carry)
+        for i in range(30):
+            model.learn_one({"id": f"d{i % 3}", "x": float(i % 7), "z": float(i % 4)}, i % 2)
+        record = {"id": "d0", "x": 2.0}
+        model.predict_proba_one(record)
+        model.learn_one({"id": "d0", "x": 3.0, "z": 9.0}, 1)
+        model.learn_one({"id": "d1", "x": 3.0}, 1)
+        model.learn_one(record, 1)
+        pipeline = model._pipeline
+        assert pipeline.asked is not None
+        assert pipeline.encoder.ticket > 0
+        assert not pipeline.asked.arrays()["asked"].size
+
+
+def test_a_predicted_event_with_a_rare_category_is_recognised_when_it_is_learned() -> None:
+    model = encoder()
+    model.follow(("id", False, None, "last", True, 1e9, 100))
+    events = Encoded()
+    for i in range(60):
+        x = {"id": "d", "k": f"c{i % 40}" if i < 40 else f"n{i}", "x": float(i)}
+        model.read_dicts([x], [True], events)
+    record = {"id": "d", "k": "new", "x": 77.0}
+    carried_into = []
+    for learned in (False, True):
+        model.read_dicts([record], [learned], events, asked=True)
+        carried_into.append(sorted(map(str, model.carried().items())))
+    assert carried_into[0] == carried_into[1]
+
+
+def test_a_file_may_claim_that_an_entity_remembers_a_value_that_is_gone(tmp_path: Path) -> None:
+    model = ExplicitKARMAClassifier(entity="id", max_coordinates=64)
+    free: list[int] = []
+    while not free:
+        t = model.steps
+        model.learn_one({"id": "d", "k": f"c{t // 2}", "x": float(t % 9)}, t % 2)
+        free = [k for k, use in enumerate(model.vocabulary.uses()) if use[0] == -1]
+    save(model, tmp_path / "m")
+    header, arrays = checkpoint.read(tmp_path / "m")
+    name = next(name for name in arrays if name.endswith("entity_places"))
+    places = np.array(arrays[name])
+    places[0, 1:] = free[0], model.vocabulary.uses()[free[0]][3]
+    (tmp_path / "m").write_bytes(checkpoint.to_bytes(header, {**arrays, name: places}))
+    assert 0.0 <= load(tmp_path / "m").predict_proba_one({"id": "d", "x": 1.0})[True] <= 1.0

@@ -14,7 +14,7 @@ from tests.encoding import encoded, encoder, items
 
 
 def test_flatten_refuses_names_that_collide() -> None:
-    with pytest.raises(RecordError, match=r"'a\.b' occurs twice"):
+    with pytest.raises(RecordError, match=r"two nested names become 'a\.b'"):
         flatten({"a.b": 1, "a": {"b": 2}})
 
 

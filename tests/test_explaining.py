@@ -386,3 +386,13 @@ def test_a_model_with_such_names_is_described_and_ranked(tmp_path: Path) -> None
     assert CliRunner().invoke(cli, ["inspect", str(path)]).exit_code == 0
     ranked = json.loads(CliRunner().invoke(cli, ["explain", str(path), "--json"]).stdout)
     assert [row["attribute"] for row in ranked["attributes"]].count("1") == 2
+
+
+def test_nested_records_with_nulls_are_explained() -> None:
+    model = ExplicitKARMAClassifier()
+    for t in range(50):
+        model.learn_one({"gps": {"lat": t % 7, "fix": t % 2 == 0}, "a": t % 5}, t % 7 > 3)
+    nested = model.explain_one({"gps": {"lat": 3.0, "fix": None}, "a": 1.0})
+    flat = model.explain_one({"gps.lat": 3.0, "a": 1.0})
+    assert nested == flat
+    assert "gps.fix" in nested.missing

@@ -431,3 +431,10 @@ def test_weights_reach_regressors() -> None:
         if t % 3:
             alone.learn_one({"a": t % 5}, t % 7, w=t % 3)
     assert model._external.models[0].predict_one({"a": 2}) == alone.predict_one({"a": 2})
+
+
+def test_what_missing_attributes_would_change_is_explained() -> None:
+    model = KARMAMixtureClassifier(extra_experts=[linear_model.LogisticRegression()])
+    for t in range(60):
+        model.learn_one({"a": t % 7 - 3.0, "b": t % 5 - 2.0}, t % 7 > 3)
+    assert list(model.explain_one({"a": 2.0}).missing) == ["b"]

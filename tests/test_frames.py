@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from streamkarma import (
@@ -239,3 +240,13 @@ def test_which_words_of_a_large_set_count_does_not_depend_on_their_order() -> No
     in_order.learn_one({"t": tuple(sorted(words))}, True)
     assert as_set.vocabulary.coordinate_count == in_order.vocabulary.coordinate_count
     assert bits(as_set) == bits(in_order)
+
+
+def test_integers_beyond_floats_are_rounded_in_every_library() -> None:
+    columns = {"id": [2**60 + 1, 2**60 + 3, 5], "a": [1.0, 2.0, 3.0]}
+    scores = []
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+        model = ExplicitKARMAClassifier()
+        model.learn_many(frame, [True, False, True])
+        scores.append(model.predict_proba_one({"id": 5, "a": 1.0}))
+    assert scores[0] == scores[1] == scores[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from streamkarma.runtime.loop import Loop
 from streamkarma.runtime.metrics import ClassificationMetrics
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.task import TaskModel
+from tests.cluster import lines
+from tests.conftest import Program
 
 
 def records(labels: str) -> Records:
@@ -76,3 +79,17 @@ def test_some_of_many_records(labels: str, data: st.DataObject) -> None:
     some = every.between(begin, end)
     assert some.values == every.values[begin:end]
     assert [some.position(i) for i in range(len(some))] == [every.position(i) for i in range(begin, end)]
+
+
+def test_a_file_that_the_model_never_wrote_is_not_cut(streamkarma: Program, tmp_path: Path) -> None:
+    """Of an empty file, a model knows only the path; every file begins like an empty one."""
+    rows = lines([{"a": i, "y": i % 2} for i in range(8)])
+    (tmp_path / "k.jsonl").write_bytes(b"".join(line + b"\n" for line in rows[:5]))
+    again = ["learn", "--resume-input", "--model", "k", "--learner", "sgd", "k.jsonl"]
+    streamkarma(*again, "--predictions", "one", "--dead-letters", "none")
+    (tmp_path / "precious").write_text("1\n2\n")
+    streamkarma(*again, "--predictions", "two", "--dead-letters", "precious")
+    (tmp_path / "k.jsonl").write_bytes(b"".join(line + b"\n" for line in rows))
+    streamkarma(*again, "--predictions", "one", "--dead-letters", "precious")
+    assert (tmp_path / "precious").read_text() == "1\n2\n"
+    assert len((tmp_path / "one").read_text().splitlines()) == 8

@@ -120,3 +120,8 @@ def test_what_is_written_to_has_a_name_that_kafka_takes(name: str) -> None:
         with pytest.raises(UsageError, match="no topic can have the name .{,70}: expected at most 249"):
             Topics.of(["a"], labels, written_)
     Topics.of(["a"], "x" * 249, ["A.b_c-9"])
+
+
+def test_a_topic_of_events_is_none_of_labels() -> None:
+    with pytest.raises(UsageError, match="a cannot be both a topic of events and the --label-topic"):
+        Topics.of(["a", "b"], "a", [None])

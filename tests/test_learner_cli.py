@@ -111,9 +111,9 @@ def test_a_learner_that_follows_from_options_is_said(
     [
         (["--learner", "auto", "--gamma", "2"], "--gamma has no meaning with --learner auto"),
         (["--learner", "karma", "--table-bits", "10"], "--table-bits has no meaning with --learner karma"),
-        (["--indicators", "--gamma", "2"], "--indicators has no meaning with --learner karma"),
+        (["--indicators", "--gamma", "2"], "no learner has --gamma and --indicators; leave one out"),
         (["--learner", "explicit", "--gamma", "4"], "gamma 1, 2 or 3, not 4"),
-        (["--update", "arow", "--rho", "1"], "rho has no meaning with update 'arow'"),
+        (["--update", "arow", "--rho", "1"], "--rho has no meaning with --update arow"),
         (
             ["--update", "adagrad", "--loss", "hinge"],
             "loss must be one of logistic with adagrad, not 'hinge'",
@@ -171,3 +171,15 @@ def test_several_learners_in_one_comparison(streamkarma: Program, tmp_path: Path
     assert (done.code, "several learners need a file" in done.stderr) == (2, True)
     done = streamkarma("regret", "e.jsonl", "--learner", "svm")
     assert (done.code, "no such learner" in done.stderr) == (2, True)
+
+
+def test_the_command_line_wins_over_what_contradicts_it_elsewhere(
+    streamkarma: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "c.toml").write_text('[learn]\nno-predictions = true\nrefit = "trees"\n')
+    records = [{"a": 1, "y": 1}]
+    streamkarma("learn", "--config", "c.toml", "--predictions", "x.out", "--refit", "none", records=records)
+    assert len((tmp_path / "x.out").read_text().splitlines()) == 1
+    (tmp_path / "c.toml").write_text('[learn]\npredictions = "y.out"\n')
+    assert streamkarma("learn", "--config", "c.toml", "--no-predictions", records=records).code == 0
+    assert not (tmp_path / "y.out").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, load, merge, save
+from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, SubspaceRegressor, load, merge, save
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import LEARNERS, Model, create
 from streamkarma.estimators.persistence import from_bytes, to_bytes
@@ -405,3 +406,26 @@ def test_what_waits_for_its_label_is_left_behind_and_said(streamkarma: Program) 
         "two.karma: 5 events that wait for their label are dropped",
         "three.karma: 3 labels that wait for their event are dropped",
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_attributes_whose_categories_were_all_replaced_count_once(seed: int) -> None:
+    """The parts have counted them since the base, whose categories are gone from all of them."""
+    drawn = random.Random(seed)
+
+    def event(t: int) -> dict[str, Any]:
+        x: dict[str, Any] = {f"n{a}": drawn.gauss(a, 1) for a in range(6) if drawn.random() < 0.6}
+        few = 3 + t // 3
+        return x | {f"c{a}": f"v{drawn.randrange(few)}" for a in range(4) if drawn.random() < 0.7}
+
+    base = SubspaceRegressor(max_coordinates=40)
+    for t in range(240):
+        base.learn_one(event(t), drawn.gauss(0, 1))
+    parts = [copy.deepcopy(base) for _ in range(2)]
+    for t in range(200, 300):
+        for number, part in enumerate(parts):
+            part.learn_one(event(t + 200 * number), drawn.gauss(0, 1))
+    merged = merge(parts, base)
+    from_bytes(to_bytes(merged), "it")
+    counts = merged._pipeline.learner.arrays()["observed"]
+    assert counts.max() <= merged.steps

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from itertools import pairwise
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -8,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma import KARMAMixtureRegressor, load, save
 from streamkarma._engine import Aggregator
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.support import Rule, SupportVectors
+from streamkarma.estimators.persistence import to_bytes
 from tests.mixing import SHARE, Relevance, mixed_by, moved, numbers, several_classes, sigmoid, two_classes
 from tests.reference import Array, stream
 from tests.test_support import block_of
@@ -410,3 +415,33 @@ def test_one_learner_calibrated_is_a_mixture_of_it_alone(kind: str) -> None:
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.tobytes() == theirs.tobytes()
     assert calibrated.summary() == alone.summary()
+
+
+def test_a_first_target_of_zero_is_the_same_to_a_model_that_was_saved(tmp_path: Path) -> None:
+    """Until then, the logarithms of the targets were nearly Gaussian."""
+    random, model = Random(0), KARMAMixtureRegressor()
+
+    def event() -> tuple[dict[str, float], float]:
+        x = {"a": random.gauss(0, 1), "b": random.gauss(0, 1)}
+        return x, math.exp(2 * x["a"] + random.gauss(0, 0.3))
+
+    for _ in range(100):
+        model.learn_one(*event())
+    model.learn_one({"a": 0.0, "b": 0.0}, 0.0)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    for _ in range(100):
+        x, y = event()
+        assert model.predict_one(x) == again.predict_one(x)
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+
+
+@pytest.mark.parametrize("size", [1e-17, 1e-30, 1e-90])
+def test_a_model_of_tiny_targets_can_be_saved(tmp_path: Path, size: float) -> None:
+    random, model = Random(0), KARMAMixtureRegressor(scale=False)
+    for _ in range(60):
+        a = random.gauss(0, 1)
+        model.learn_one({"a": a}, size * (a + random.gauss(0, 0.3)))
+    save(model, tmp_path / "m")
+    assert to_bytes(load(tmp_path / "m")) == to_bytes(model)

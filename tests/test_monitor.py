@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,11 @@ def test_a_regression_has_recent_means_of_its_own(streamkarma: Program, tmp_path
     summary = json.loads(result.stdout)
     assert set(summary["recent"]) == {"events", "loss", "mae"}
     assert "last 200: loss" in result.stderr
+
+
+def test_recent_means_leave_out_labels_without_a_loss() -> None:
+    """Those of a class that the model does not know."""
+    recent = Recent(10)
+    assert recent.means() is None
+    recent.add(np.array([1.0, math.nan, 3.0]), np.array([0.0, 1.0, 1.0]))
+    assert recent.means() == (3, 2.0, 2 / 3)

@@ -21,7 +21,7 @@ from streamkarma.connectors.records import Records
 from streamkarma.errors import UsageError
 from streamkarma.estimators.persistence import load_with_run, save, to_bytes
 from streamkarma.runtime.fields import Fields
-from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.pending import Pending, PendingEvent, PriorPrediction
 from streamkarma.runtime.task import TaskModel
 from tests.cluster import Cluster, events, lines
 from tests.conftest import Program
@@ -287,7 +287,7 @@ def test_what_has_no_time_came_when_the_record_before_it_did() -> None:
     assert (pending.expired, pending.sizes()["events"]) == (0, 4)
     # A clock that is far ahead does not stay there.
     loop.loop.feed(_at([2e9, 1e9, 1e9 + 61, None], [{"id": 9}, {"id": 10}, {"id": 11}, {"id": 12}]))
-    assert (pending.expired, pending.clock) == (4, 1e9 + 61)
+    assert (pending.expired, pending.clock) == (5, 1e9 + 61)
 
 
 def _at(times: Sequence[float | None], records: list[dict[str, Any]]) -> Records:
@@ -532,3 +532,30 @@ def test_labels_that_turn_out_to_be_numbers_after_their_events_were_scored() -> 
     loop.feed(lines([{"id": 1, "a": 1.0}, {"id": 2, "a": 2.0}, {"id": 1, "y": 3.75}, {"id": 2, "y": 4.5}]))
     assert loop.loop.task_model.name == "regression"
     assert [row.get("target") for row in loop.rows] == [None, None, 3.75, 4.5]
+
+
+def test_an_event_with_a_wrong_time_does_not_keep_others_from_expiring() -> None:
+    pending = Pending(1000, seconds=100.0)
+    event = PendingEvent(1.0, PriorPrediction({}, [0.5], 2), 1, {"x": 1.0})
+    for n, time in enumerate([1e9, *(200.0 * n for n in range(1, 21))]):
+        now = pending.turn_to(time)
+        pending.expire(now)
+        pending.make_room(b"%d" % n)
+        pending.keep(b"%d" % n, event, now)
+        pending.keep_label(b"label %d" % n, True, now)
+    assert (pending.expired, pending.unmatched, pending.sizes()) == (19, 19, {"events": 2, "labels": 2})
+    # Those that have found their label do not expire, nor do later ones with the same id.
+    pending.settle(b"20")
+    pending.keep(b"20", event, pending.turn_to(4200.0))
+    pending.expire(4250.0)
+    assert pending.event_of(b"20") is event
+
+
+def test_what_came_before_any_time_was_known_came_at_the_first() -> None:
+    pending = Pending(10, seconds=10.0)
+    event = PendingEvent(1.0, PriorPrediction({}, [0.5], 2), 1, {"x": 1.0})
+    pending.keep(b"1", event, pending.tick(None))
+    pending.expire(pending.tick(1.7e9))
+    assert pending.event_of(b"1") is event
+    pending.expire(pending.tick(1.7e9 + 11))
+    assert pending.event_of(b"1") is None

@@ -331,7 +331,7 @@ def test_what_was_not_compared_is_said(streamkarma: Program, tmp_path: Path) -> 
     assert done.code == 2
     assert "--regret-seconds" in done.stderr
     done = streamkarma("regret", "bad.jsonl", "--regret", "zero", "--target", "z")
-    assert "warning: no event had the target z" in done.stderr
+    assert "warning: no usable record had the target z" in done.stderr
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6, 1e90])

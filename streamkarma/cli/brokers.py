@@ -9,6 +9,7 @@ import click
 from streamkarma.cli.declaring import together
 from streamkarma.cli.value_types import above_zero
 from streamkarma.errors import UsageError
+from streamkarma.printable import shown
 
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.bounded import BoundedTopics
@@ -79,9 +80,16 @@ def metadata_of(options: dict[str, Any]) -> Metadata:
     """What becomes an attribute in addition to the fields of a record's value."""
     from streamkarma.connectors.kafka.records import Metadata
 
-    headers = [header.partition("=") for header in options["with_header"]]
-    names = {header: name or header for header, _, name in headers}
-    return Metadata(options["with_key"], options["with_timestamp"], names)
+    key, timestamp = options["with_key"], options["with_timestamp"]
+    parts = [header.partition("=") for header in dict.fromkeys(options["with_header"])]
+    headers = {header: name or header for header, _, name in parts}
+    if len(headers) < len(parts):
+        raise UsageError("--with-header: a header has two names")
+    names = [name for name in (key, timestamp, *headers.values()) if name is not None]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"--with-key, --with-timestamp and --with-header: {shown(twice)} is used twice")
+    return Metadata(key, timestamp, headers)
 
 
 def row_fields_of(options: dict[str, Any], learns: bool) -> RowFields:

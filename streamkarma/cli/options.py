@@ -125,7 +125,8 @@ keeping = together(
         "--pending-seconds",
         metavar="S",
         type=above_zero,
-        help="Maximum wait for a label, in seconds; learn measures it by --time.  [default: no limit]",
+        help="Maximum wait for a label, in seconds: by --time, or on a topic by the records' timestamps.  "
+        "[default: no limit]",
     ),
     option(RUNNING["share_label"]),
     option(RUNNING["regret"]),

@@ -42,15 +42,26 @@ def field_names(options: dict[str, Any]) -> dict[str, Any]:
     return names
 
 
+def _strength(name: str) -> int:
+    """How strongly an option was given: on the command line, in the environment, in a file, or not at all."""
+    weakest_first = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
+    source = click.get_current_context().get_parameter_source(name)
+    return weakest_first.index(source) if source in weakest_first else -1
+
+
 def outputs(options: dict[str, Any], predictions: str | None = "-") -> dict[str, Any]:
     """Where results go and how, keyed as in ``Plan``; ``predictions`` is the default for predictions."""
-    if options["no_predictions"] and options["predictions"] not in (None, "-"):
-        raise UsageError("--predictions and --no-predictions contradict each other")
+    without = options["no_predictions"]
+    if without and options["predictions"] not in (None, "-"):
+        strength, other = _strength("no_predictions"), _strength("predictions")
+        if strength == other:
+            raise UsageError("--predictions and --no-predictions contradict each other")
+        without = strength > other
     if options["predictions"] is not None:
         predictions = options["predictions"]
     return {
         "fields": field_names(options),
-        "predictions": None if options["no_predictions"] else predictions,
+        "predictions": None if without else predictions,
         "dead_letters": options["dead_letters"],
         "summary": options["summary"],
         "fail": options["on_error"] == "fail",

@@ -188,9 +188,9 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             If the model is calibrated for another coverage.
         """
         asked = self._asked_coverage(coverage)
+        known, scores = self._labels.known, self._one(x)
         if self._conformal is None:
             self._begin_conformal(asked)
-        known, scores = self._labels.known, self._one(x)
         if not known:
             return []
         # When the label arrives, the set given now is evaluated.
@@ -239,7 +239,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     ) -> ClassificationResult:
         """See ``KARMABase.run``; from the third class on, each class has its own vector."""
         count = len(events)
-        weighed = np.array(weights, np.float64)
+        given = np.array(weights, np.float64)
+        weighed = given.copy()
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
         self._pipeline.take(events, learned, targets == NONE, late)
@@ -269,7 +270,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             pieces.append((begin, scores))
             begin = end
         # In sequence, so that blocks give the same sum as single events.
-        for weight in weighed[learned & (known < 2)].tolist():
+        for weight in given[learned & (known < 2)].tolist():
             self._label_weight += weight
         whole = joined(pieces, count, learner.classes)
         members = self._sets(whole, known, targets, weighed, self._pipeline.tickets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -114,6 +115,10 @@ class Explains:
     def _shown_scores(self, scores: Floats) -> Any:
         """A number, or one for each class."""
         return float(scores[0])
+
+    def _empty_events(self, records: Sequence[Record]) -> Encoded:
+        """No events yet, for these records to be encoded into."""
+        return Encoded()
 
     def _external_of(self, events: Encoded) -> Floats | None:
         """Scores of external models for events without a label, shape (F, T, C); None without any."""

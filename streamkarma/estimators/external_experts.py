@@ -148,9 +148,15 @@ class WithExternalExperts(KARMABase):
         """As ``KARMABase.read``; extra experts need the records themselves."""
         if not self.extra_experts:
             return super().read(records, learned, labels)
-        events = EncodedRecords()
+        events = self._empty_events(records)
         known = None if labels is None else list(labels)
         self.vocabulary.read_dicts(list(records), list(learned), events, asked=True, labels=known)
+        return events
+
+    def _empty_events(self, records: Sequence[Record]) -> Encoded:
+        if not self.extra_experts:
+            return super()._empty_events(records)
+        events = EncodedRecords()
         events.records = list(records)
         return events
 

@@ -73,7 +73,7 @@ def infer_learner(options: Mapping[str, Any]) -> str:
     order = sorted(LEARNERS, key="auto".__eq__)
     learner = next((name for name in order if given <= parameters_of(name)), None)
     if learner is None:
-        given_names = " and ".join(f"--{name.replace('_', '-')}" for name in telling(options))
+        given_names = " and ".join(f"--{LEARNING[name].option}" for name in telling(options))
         raise UsageError(f"no learner has {given_names}; leave one out")
     return learner
 

@@ -14,8 +14,8 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     """Merge models that were trained separately: ``base + Σ (model - base)``.
 
     Sums are added up, and averages are weighted by how much each model has learned; see ``docs/cluster.md``
-    for what is exact. The result depends neither on the order of the models nor on whether some of them were
-    merged before, except where a bound forces evictions.
+    for what is exact. The result does not depend on the order of the models, except where a bound forces
+    evictions, but where they have different scales, on whether some of them were merged before.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Encoder
+from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
@@ -39,13 +40,14 @@ class Outcomes(NamedTuple):
 
 
 def whole(model: KARMABase, record: Record) -> dict[Any, Any]:
-    """The record that was read last, with the remembered values of its entity."""
-    return {**record, **model.vocabulary.carried()}
+    """The record that was read last, flat, with the remembered values of its entity."""
+    flat = record if is_flat(record) else flatten(record)
+    return {**flat, **model.vocabulary.carried()}
 
 
 def read_whole(model: KARMABase, records: Sequence[Record]) -> Encoded:
     """Encode complete records as they are; their values are not remembered for their entities."""
-    events = Encoded()
+    events = model._empty_events(records)
     model.vocabulary.read_dicts(list(records), [False] * len(records), events, whole=True)
     return events
 

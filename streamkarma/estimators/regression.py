@@ -103,10 +103,10 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             If the model is calibrated for another coverage.
         """
         asked = self._asked_coverage(coverage)
+        predicted, nothing = np.array([self.predict_one(x)]), np.full(1, nan)
         if self._conformal is None:
             self._begin_conformal(asked)
         # When the target arrives, the interval given now is evaluated.
-        predicted, nothing = np.array([self.predict_one(x)]), np.full(1, nan)
         ends = self._intervals(predicted, nothing, np.zeros(1), self._last_ticket)
         assert ends is not None
         return float(ends[0, 0]), float(ends[0, 1])

@@ -41,7 +41,9 @@ def table_of(frame: Any, exact: Container[Any] = ()) -> tuple[list[Any], NDArray
         return None
     if not all(kind.is_numeric() or kind == nw.Boolean for kind in known.schema.values()):
         return None
-    if any(name in exact and not _is_exact(known.get_column(name)) for name in names):
+    # PyArrow refuses to cast integers that floats cannot represent.
+    is_strict = known.implementation.is_pyarrow()
+    if any((is_strict or name in exact) and not _is_exact(known.get_column(name)) for name in names):
         return None
     if known.implementation.is_pandas_like():
         # Arrow columns would otherwise have NA among their floats.

@@ -269,7 +269,7 @@ _FOLLOWING = (
         str,
         None,
         "Attribute that holds the time of the event, in seconds since 1970 or ISO 8601: for --entity, and "
-        "for --pending-seconds, where now means this machine's clock.",
+        "for --pending-seconds except on a topic, where now means this machine's clock.",
         default_text="events are counted",
         metavar="NAME",
     ),

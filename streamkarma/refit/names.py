@@ -21,10 +21,10 @@ def parse_refits(text: str | None) -> list[str]:
 
     Examples
     --------
-    >>> parse_refits("trees, boosting"), parse_refits(None)
-    (['trees', 'boosting'], [])
+    >>> parse_refits("trees, boosting"), parse_refits("none"), parse_refits(None)
+    (['trees', 'boosting'], [], [])
     """
-    if text is None:
+    if text is None or (isinstance(text, str) and text == "none"):
         return []
     names = [part.strip() for part in text.split(",")] if isinstance(text, str) else []
     unknown = [name for name in names if name not in NAMES]

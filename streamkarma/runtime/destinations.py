@@ -99,6 +99,8 @@ class Destinations:
             if not sink.is_file:
                 continue
             path, mark = self._paths[name], known.get(name)
+            if mark == _NOTHING and (kept[name].get("path") != os.path.realpath(str(path))):
+                mark = None  # every file begins like an empty one
             if mark is not None and sink.holds(mark):
                 after = sink.resume(mark, again)
                 if after:
@@ -155,7 +157,13 @@ class Destinations:
             If the sync fails; no model that covers these rows may then be written.
         """
         marks = {name: sink.mark() for name, sink in self._sinks.items() if sink.is_file}
-        return {name: self._before_failure.get(name, mark)._asdict() for name, mark in marks.items()}
+        return {name: self._recorded(name, mark) for name, mark in marks.items()}
+
+    def _recorded(self, name: str, mark: Mark) -> dict[str, Any]:
+        """A mark as JSON; that of an empty file, which no digest identifies, has its path."""
+        mark = self._before_failure.get(name, mark)
+        path = {"path": os.path.realpath(str(self._paths[name]))} if mark == _NOTHING else {}
+        return {**mark._asdict(), **path}
 
     def _write(self, sink: JsonLinesSink, text: bytes) -> None:
         if self.unread:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,10 @@ def merge_files(
         base, base_kept = (None, {}) if base_path is None else load_with_run(base_path)[:2]
         # The most likely mistakes are checked first.
         kept = merged_runs(paths, [kept for _, kept, _ in loaded], base_kept)
-        left = [_left_behind(path, *each) for path, each in zip(paths, loaded, strict=True)]
+        left = [line for path, each in zip(paths, loaded, strict=True) for line in _left_behind(path, *each)]
         merged = merge([model for model, _, _ in loaded], base, paths)
         resumed(target, merged, kept, say)
-        for line in filter(None, left):
+        for line in left:
             say(line)
         save(merged, Path(target), kept)
     finally:
@@ -67,14 +67,18 @@ def merge_files(
     return merged
 
 
-def _left_behind(path: str, model: Model, kept: dict[str, Any], arrays: Arrays) -> str | None:
-    """A line about what is pending in a model file, which a merged one drops; None if nothing is."""
-    if "pending" not in kept:
-        return None
-    sizes = pending_of(path, model, kept["pending"], arrays).sizes()
-    words = {"events": "events that wait for their label", "labels": "labels that wait for their event"}
-    waiting = [f"{sizes[what]:,} {name}" for what, name in words.items() if sizes[what]]
-    return f"{path}: {' and '.join(waiting)} are dropped" if waiting else None
+def _left_behind(path: str, model: Model, kept: dict[str, Any], arrays: Arrays) -> Iterator[str]:
+    """Lines about what a merged model drops of a model file: what is pending, and offsets in topics."""
+    if "pending" in kept:
+        sizes = pending_of(path, model, kept["pending"], arrays).sizes()
+        words = {"events": "events that wait for their label", "labels": "labels that wait for their event"}
+        if waiting := [f"{sizes[what]:,} {name}" for what, name in words.items() if sizes[what]]:
+            yield f"{path}: {' and '.join(waiting)} are dropped"
+    if kept.get("kafka"):
+        yield (
+            f"{path}: its offsets in topics are dropped; attach with the merged model begins where the "
+            "group's offsets are, or else at --from"
+        )
 
 
 def _check_different(paths: Sequence[str]) -> None:

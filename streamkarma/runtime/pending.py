@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from streamkarma._engine import Encoded
@@ -69,6 +70,35 @@ class PendingEvent(NamedTuple):
     entity: str | None = None
 
 
+class _ByTime:
+    """The keys of a store by time: where the clock can go back, those kept first are not the oldest.
+
+    Parameters
+    ----------
+    store
+        Key to a time and something else. Keys that were removed from it are skipped.
+    """
+
+    def __init__(self, store: Mapping[bytes, tuple[float, Any]]) -> None:
+        self._store = store
+        self._heap: list[tuple[float, bytes]] | None = None
+
+    def add(self, key: bytes, time: float) -> None:
+        """Add a key that was stored."""
+        if self._heap is not None:
+            heappush(self._heap, (time, key))
+
+    def before(self, time: float) -> Iterable[bytes]:
+        """Yield the keys with earlier times, which the caller removes from the store."""
+        if self._heap is None or len(self._heap) > 2 * len(self._store) + 100:
+            self._heap = [(came, key) for key, (came, _) in self._store.items()]
+            heapify(self._heap)
+        while self._heap and self._heap[0][0] < time:
+            came, key = heappop(self._heap)
+            if key in self._store and self._store[key][0] == came:
+                yield key
+
+
 class Pending:
     """A bounded store of events and labels, by the JSON of their ids.
 
@@ -102,10 +132,12 @@ class Pending:
         self.limit = limit
         self.seconds = seconds
         self.clock = 0.0
+        self._knows_time = False
         #: Labels matched to their events, labels without an event, and events dropped without a label.
         self.matched = self.unmatched = self.expired = 0
         self._events: OrderedDict[bytes, tuple[float, PendingEvent]] = OrderedDict()
         self._labels: OrderedDict[bytes, tuple[float, Label]] = OrderedDict()
+        self._events_by_time, self._labels_by_time = _ByTime(self._events), _ByTime(self._labels)
         #: Keys of events by entity, in order of arrival.
         self._keys_of: dict[str, dict[bytes, None]] = {}
 
@@ -119,6 +151,7 @@ class Pending:
     def keep(self, key: bytes, event: PendingEvent, time: float) -> None:
         """Keep an event, for which there is room, until its label arrives."""
         self._events[key] = (time, event)
+        self._events_by_time.add(key, time)
         if event.entity is not None:
             self._keys_of.setdefault(event.entity, {})[key] = None
 
@@ -163,6 +196,7 @@ class Pending:
         """Keep a label until its event arrives."""
         self.unmatched += self._labels.pop(key, None) is not None
         self._labels[key] = (time, label)
+        self._labels_by_time.add(key, time)
         # There may be several to drop: a model can be resumed with a lower limit.
         while len(self._labels) > self.limit:
             self._labels.popitem(last=False)
@@ -181,14 +215,24 @@ class Pending:
     def tick(self, time: float | None) -> float:
         """Advance the clock to a record's time, if it has one; the clock never goes back."""
         if time is not None:
+            self._know(time)
             self.clock = max(self.clock, time)
         return self.clock
 
     def turn_to(self, time: float | None) -> float:
         """Set the clock to a record's time, even if earlier, so that a wrong time has no lasting effect."""
         if time is not None:
+            self._know(time)
             self.clock = time
         return self.clock
+
+    def _know(self, time: float) -> None:
+        """Let what came before any time was known have come at the first known one."""
+        if not self._knows_time:
+            self._knows_time = True
+            self._events.update({key: (time, event) for key, (_, event) in self._events.items()})
+            self._labels.update({key: (time, label) for key, (_, label) in self._labels.items()})
+            self._events_by_time, self._labels_by_time = _ByTime(self._events), _ByTime(self._labels)
 
     def has_expired(self, since: float, now: float) -> bool:
         """Whether an event or label that arrived at ``since`` has waited too long."""
@@ -196,10 +240,13 @@ class Pending:
 
     def expire(self, now: float) -> None:
         """Drop events and labels that have waited too long."""
-        while self._events and self.has_expired(next(iter(self._events.values()))[0], now):
-            self._drop_oldest()
-        while self._labels and self.has_expired(next(iter(self._labels.values()))[0], now):
-            self._labels.popitem(last=False)
+        if self.seconds is None:
+            return
+        for key in self._events_by_time.before(now - self.seconds):
+            self.expired += 1
+            self._remove(key)
+        for key in self._labels_by_time.before(now - self.seconds):
+            del self._labels[key]
             self.unmatched += 1
 
     def summary(self) -> dict[str, int]:
@@ -217,7 +264,11 @@ class Pending:
 
     def state(self) -> dict[str, Any]:
         """The bounds, as JSON."""
-        return {"limit": self.limit, "seconds": self.seconds, "clock": self.clock}
+        return {
+            "limit": self.limit,
+            "seconds": self.seconds,
+            "clock": self.clock if self._knows_time else None,
+        }
 
     def arrays(self) -> Arrays:
         """The waiting events and labels, and the events as the learner saw them."""
@@ -248,7 +299,8 @@ class Pending:
         """
         seconds = None if state["seconds"] is None else finite(state["seconds"])
         pending = cls(natural(state["limit"]), seconds)
-        pending.clock = finite(state["clock"])
+        pending._knows_time = state["clock"] is not None
+        pending.clock = finite(state["clock"]) if pending._knows_time else 0.0
         classes = len(model.classes) if isinstance(model, BaseClassifier) else 0
         # Two classes have one score; a regression has a prediction and a standard deviation.
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}

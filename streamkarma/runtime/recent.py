@@ -45,5 +45,10 @@ class Recent:
         events = min(self._count, len(self._losses))
         if not events:
             return None
-        loss, error = (float(finite(each[:events]).mean()) for each in (self._losses, self._errors))
-        return events, loss, error
+        return events, _mean(self._losses[:events]), _mean(self._errors[:events])
+
+
+def _mean(each: Floats) -> float:
+    """The mean of what there is: an event of an unknown class has no loss."""
+    there = each[~np.isnan(each)]
+    return float(finite(there).mean()) if len(there) else 0.0

@@ -68,9 +68,7 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
         lines.append(f"per event: {summed} = {each['total']}; regret {each['regret']}")
         if bound["ceiling"] is not None:
             highest = bound["ceiling"] / bound["T"]
-            lines.append(
-                f"the first two terms and the loss of v bound the learner's loss by {highest:.4g}"
-            )
+            lines.append(f"the first two terms and the loss of v bound the learner's loss by {highest:.4g}")
         if bound["x_norm"] == 1.0:
             lines.append("with the normalised kernel the bound applies to f_{w,Q*}/‖φ‖; see --no-normalize")
     else:

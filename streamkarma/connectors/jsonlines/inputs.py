@@ -264,9 +264,9 @@ def _opened(path: str) -> io.RawIOBase | io.BufferedReader | gzip.GzipFile | _Zs
             with suppress(OSError):
                 fcntl.fcntl(sys.stdin, fcntl.F_SETPIPE_SZ, READ_SIZE)
         return cast(io.RawIOBase, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
-    if not path.endswith((".gz", ".zst")):
+    if not path.lower().endswith((".gz", ".zst")):
         return Path(path).open("rb", buffering=0)
     found = os.stat(path)
     if stat.S_ISREG(found.st_mode) and found.st_size == 0:
         raise EOFError("it is empty")
-    return gzip.GzipFile(path, "rb") if path.endswith(".gz") else _Zst(path)
+    return gzip.GzipFile(path, "rb") if path.lower().endswith(".gz") else _Zst(path)

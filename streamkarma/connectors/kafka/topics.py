@@ -38,7 +38,7 @@ class Topics(NamedTuple):
         Raises
         ------
         UsageError
-            If a name is empty, there is more than one pattern, or a topic is both read and written.
+            If a name is empty, there is more than one pattern, or a topic has two purposes.
         """
         if "" in (*given, labels, *written):
             raise UsageError("the name of a topic cannot be empty")
@@ -51,6 +51,11 @@ class Topics(NamedTuple):
             raise UsageError(f"only one pattern is allowed: join {patterns[0]!r} and the others with |")
         if both := avoid & {*given, labels}:
             raise UsageError(f"the topic {min(both)} cannot be both read and written")
+        if labels in given:
+            raise UsageError(
+                f"{labels} cannot be both a topic of events and the --label-topic; if its records hold late "
+                "labels as well, --pending is enough"
+            )
         names = () if patterns else tuple(dict.fromkeys(given))
         topics = cls(names, patterns[0] if patterns else None, labels, avoid)
         if topics.pattern is not None:

@@ -21,12 +21,12 @@ def format_of(path: str) -> str:
 
     Examples
     --------
-    >>> format_of("a.csv.gz"), format_of("b.Parquet"), format_of("c.jsonl"), format_of("-")
+    >>> format_of("a.csv.GZ"), format_of("b.Parquet"), format_of("c.jsonl"), format_of("-")
     ('csv', 'parquet', 'json', 'json')
     """
-    name = path
+    name = path.lower()
     for ending in PACKED:
         name = name.removesuffix(ending)
-    kind = _ENDINGS.get(name.rpartition(".")[2].lower(), "json")
+    kind = _ENDINGS.get(name.rpartition(".")[2], "json")
     assert kind in FORMATS
     return kind

@@ -54,7 +54,7 @@ class TableSource(JsonLinesSource):
     """
 
     def __init__(self, path: str, format: str, **how: Any) -> None:
-        if format not in _TEXTS and path.endswith(PACKED):
+        if format not in _TEXTS and path.lower().endswith(PACKED):
             raise UsageError(f"{path}: decompress it first; {format} files are compressed internally")
         super().__init__(path, **how)
         self.format = format

@@ -14,7 +14,8 @@ pub const NOTHING: u64 = 0;
 
 /// Events that were predicted and await their label, identified by their content.
 ///
-/// Events are seen as they are before encoding: items in any order, NaN for a missing value.
+/// Events are seen as they are before encoding: items in any order, NaN for a missing value, and nothing that was carried
+/// over from their entity, which changes with every event of it.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The keys, numbered in order of arrival.

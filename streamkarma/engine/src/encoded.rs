@@ -68,15 +68,27 @@ impl Encoded {
         if !self.values.iter().any(|&value| is_key(value)) {
             return Cow::Borrowed(self);
         }
-        let mut known = Self::with_room(self.values.len());
-        for ends in self.starts.windows(2) {
-            for at in (ends[0]..ends[1]).filter(|&at| !is_key(self.values[at])) {
-                known.push(self.attributes[at], self.coordinates[at], self.values[at], self.raw[at]);
-            }
-            known.starts.push(known.values.len());
+        Cow::Owned(self.with_only(|at| !is_key(self.values[at])))
+    }
+
+    /// The same with only what events contain themselves.
+    pub fn own(&self) -> Cow<'_, Self> {
+        if self.derived.is_empty() {
+            return Cow::Borrowed(self);
         }
-        known.gone = self.gone.iter().map(|gone| self.moved(gone, &known.starts)).collect();
-        Cow::Owned(known)
+        Cow::Owned(self.with_only(|at| self.derived.binary_search(&at).is_err()))
+    }
+
+    fn with_only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let mut kept = Self::with_room(self.values.len());
+        for ends in self.starts.windows(2) {
+            for at in (ends[0]..ends[1]).filter(|&at| is_kept(at)) {
+                kept.push(self.attributes[at], self.coordinates[at], self.values[at], self.raw[at]);
+            }
+            kept.starts.push(kept.values.len());
+        }
+        kept.gone = self.gone.iter().map(|gone| self.moved(gone, &kept.starts)).collect();
+        kept
     }
 
     /// What was evicted before an event, for events that begin at other `starts`.

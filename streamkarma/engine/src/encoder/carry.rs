@@ -100,6 +100,7 @@ impl Encoder {
             }
         };
         carried.extend(following.labels.iter().flat_map(label_attributes).filter_map(find));
+        carried.extend(&following.passing);
         carried.sort_unstable();
         carried
     }
@@ -134,11 +135,14 @@ impl Encoder {
         if !following.pauses
             && let Some(name) = following.entity.take()
         {
-            let in_bags = self.in_bags();
+            let (in_bags, now) = (self.in_bags(), following.now());
             self.find_own(&mut following, &in_bags, read);
             following.place = following.entities.find(&name);
             if let Some(at) = following.place {
-                following.entities.settle(at, &following.own);
+                // As it was remembered if it was predicted.
+                let mut own = following.own.clone();
+                self.add_new(&following.new, now, &mut own);
+                following.entities.settle(at, &own);
                 if following.rules.carry != Carry::Off {
                     self.find_carried(&mut following, at, &in_bags);
                 }
@@ -200,7 +204,9 @@ impl Encoder {
             // The difference between two extreme times may overflow.
             let age = (now - each.time).clamp(0.0, f64::MAX);
             let coordinate = each.coordinate as usize;
-            let is_current = each.generation == self.uses[coordinate].generation;
+            // A model file may claim anything of an owner.
+            let is_current = each.generation == self.uses[coordinate].generation
+                && self.vocabulary.owner(coordinate) == attribute;
             // It may have turned out to be a sentinel since.
             let is_value = !self.has_sentinels || !self.sentinels[coordinate].contain(each.value);
             if is_current && is_value && age <= rules.longest {
@@ -298,14 +304,7 @@ impl Encoder {
         if !following.pauses
             && let Some(name) = following.entity.take()
         {
-            if !following.new.is_empty() {
-                for new in std::mem::take(&mut following.new) {
-                    if let Some((attribute, coordinate)) = self.place_of_new(&new) {
-                        following.own.push(self.remembered(attribute, coordinate, new.value, now));
-                    }
-                }
-                following.own.sort_unstable_by_key(|each| each.attribute);
-            }
+            self.add_new(&std::mem::take(&mut following.new), now, &mut following.own);
             let asked = following.asks && !learned;
             following.entities.remember(following.place, &name, &following.own, now, asked);
             following.is_remembered = true;
@@ -315,6 +314,19 @@ impl Encoder {
             following.advance(now);
         }
         self.following = Some(following);
+    }
+
+    /// Add new values, at the coordinates they have by now, to an event's own.
+    fn add_new(&self, new: &[New], now: f64, own: &mut Vec<Remembered>) {
+        if new.is_empty() {
+            return;
+        }
+        for new in new {
+            if let Some((attribute, coordinate)) = self.place_of_new(new) {
+                own.push(self.remembered(attribute, coordinate, new.value, now));
+            }
+        }
+        own.sort_unstable_by_key(|each| each.attribute);
     }
 
     /// The attribute and the coordinate of something new.

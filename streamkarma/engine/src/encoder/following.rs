@@ -39,6 +39,8 @@ pub struct Following {
     /// The values carried into it, with their ages, and its past labels.
     pub(super) carried: Vec<(Remembered, f64)>,
     pub(super) labels: Option<PastLabels>,
+    /// Attributes carried into it whose names are unknown, as numbered in an event that is not learned; ascending.
+    pub(super) passing: Vec<u32>,
     /// Whether the current event is the one that was remembered last.
     pub(super) is_remembered: bool,
 }
@@ -65,6 +67,7 @@ impl Following {
             new: Vec::new(),
             carried: Vec::new(),
             labels: None,
+            passing: Vec::new(),
             is_remembered: false,
         }
     }
@@ -119,6 +122,7 @@ impl Following {
         self.own.clear();
         self.new.clear();
         self.carried.clear();
+        self.passing.clear();
     }
 
     /// The time of the current event.

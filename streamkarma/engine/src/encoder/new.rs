@@ -127,6 +127,7 @@ impl Encoder {
         let (used, mut kept) = (self.vocabulary.used(), None);
         // The last unknown attribute and its index; words and tags are several items of one attribute.
         let mut last: Option<(&NewName, u32)> = None;
+        let (carried, mut passing) = (self.carried(), Vec::new());
         for each in new.iter().filter(|each| !each.value.is_nan()) {
             let name = self.name_of(&each.name);
             let known = match each.name {
@@ -147,6 +148,9 @@ impl Encoder {
             let attribute = known.unwrap_or(PASSING + before.attributes as u32);
             let coordinate = PASSING + before.coordinates as u32;
             if known.is_none() {
+                if carried.iter().any(|(carried, ..)| carried == name.text()) {
+                    passing.push(attribute);
+                }
                 before.attributes += 1;
                 last = Some((&each.name, attribute));
             }
@@ -154,6 +158,9 @@ impl Encoder {
             before.bytes += size(name, category);
             let scaled = if is_scaled { 0.0 } else { value };
             self.items.push(Item { attribute, coordinate, is_number: false, value, scaled });
+        }
+        if let Some(following) = &mut self.following {
+            following.passing = passing;
         }
     }
 }

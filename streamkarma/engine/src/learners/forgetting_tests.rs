@@ -272,7 +272,7 @@ fn eviction_removes_factors() {
 }
 
 #[test]
-fn hashed_tables_ignore_evictions_that_are_too_large() {
+fn hashed_tables_clear_values_alone_in_evictions_that_are_too_large() {
     let mut learner = explicit(2, Update::Arow, 8);
     for coordinate in 0..60 {
         let coordinates = [0, coordinate];
@@ -280,12 +280,23 @@ fn hashed_tables_ignore_evictions_that_are_too_large() {
         learner.step(event, Lesson::of(1.0), &mut [0.0]);
     }
     assert!(learner.can_clear(16) && !learner.can_clear(17));
-    let one = Evicted { coordinates: vec![7], ..Evicted::default() };
-    let (before, many) = (learner.state(), Evicted { coordinates: (1..60).collect(), ..Evicted::default() });
-    learner.forget(&many);
-    assert_eq!(learner.state(), before);
-    learner.forget(&one);
-    assert_ne!(learner.state(), before);
+    let mut bins = explicit(1, Update::Arow, 8);
+    for coordinate in 0..600 {
+        bins.step(Event::of(&[9], &[coordinate], &[1.0]), Lesson::of(1.0), &mut [0.0]);
+    }
+    let gone = Evicted { coordinates: (1..60).collect(), ..Evicted::default() };
+    for learner in [&mut learner, &mut bins] {
+        let before = learner.state();
+        learner.forget(&gone);
+        assert_ne!(learner.state(), before);
+    }
+    let score = |learner: &mut Explicit, coordinate: u32| {
+        let mut score = [0.0];
+        learner.step(Event::of(&[9], &[coordinate], &[1.0]), Lesson::NONE, &mut score);
+        score[0]
+    };
+    assert!((1..60).all(|coordinate| score(&mut bins, coordinate) == 0.0));
+    assert!((60..600).filter(|&coordinate| score(&mut bins, coordinate) != 0.0).count() > 400);
 }
 
 #[test]

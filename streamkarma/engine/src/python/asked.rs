@@ -36,7 +36,7 @@ impl Asked {
         learned: PyReadonlyArray1<'py, bool>,
         asked: PyReadonlyArray1<'py, bool>,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let given = events.events()?;
+        let given = events.own_events()?;
         let (raw, events) = (given.raw(), given.raw().len());
         let (learned, asked) = (learned.as_array().to_vec(), asked.as_array().to_vec());
         if [learned.len(), asked.len()] != [events; 2] {
@@ -49,7 +49,7 @@ impl Asked {
 
     /// The ticket of event `t`, as it was before encoding; 0 if it was not predicted before its label arrived.
     fn ticket_of(&self, events: Given<'_>, t: usize) -> PyResult<u64> {
-        let given = events.events()?;
+        let given = events.own_events()?;
         let raw = given.raw();
         check_event(t, raw.len())?;
         Ok(self.inner.ticket_of(raw.event(t)))

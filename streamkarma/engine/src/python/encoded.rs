@@ -1,5 +1,7 @@
 //! Python bindings for encoded events.
 
+use std::borrow::Cow;
+
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -164,7 +166,7 @@ pub enum Given<'py> {
 /// The same, to be iterated over.
 pub enum Events<'a> {
     /// In the encoder's own arrays.
-    Encoded(&'a encoded::Encoded),
+    Encoded(Cow<'a, encoded::Encoded>),
     /// In copies.
     Copied(Items),
 }
@@ -173,9 +175,17 @@ impl Given<'_> {
     /// ValueError if the arrays do not fit each other.
     pub fn events(&self) -> PyResult<Events<'_>> {
         Ok(match self {
-            Self::Encoded(encoded) => Events::Encoded(&encoded.inner),
+            Self::Encoded(encoded) => Events::Encoded(Cow::Borrowed(&encoded.inner)),
             Self::Arrays(arrays) => Events::Copied(Items::from_python(arrays)?),
         })
+    }
+
+    /// The same with only what events contain themselves.
+    pub fn own_events(&self) -> PyResult<Events<'_>> {
+        match self {
+            Self::Encoded(encoded) => Ok(Events::Encoded(encoded.inner.own())),
+            Self::Arrays(_) => self.events(),
+        }
     }
 }
 

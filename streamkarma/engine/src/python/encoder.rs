@@ -199,7 +199,8 @@ impl Encoder {
         self.foreigners.keep(record.py(), self.inner.vocabulary())?;
         let mut ticket = [0];
         if let Some(mut asked) = asked {
-            asked.inner.tickets(&self.event.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
+            let own = self.event.own();
+            asked.inner.tickets(&own.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
         }
         for gone in &self.event.gone {
             learner.forget(gone)?;

@@ -9,6 +9,8 @@ pub struct Predicted {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
     values: Vec<f64>,
+    /// Events with different outliers may have the same standardised values.
+    raw: Vec<f64>,
     scores: Vec<f64>,
 }
 
@@ -19,10 +21,12 @@ impl Predicted {
         self.attributes.clear();
         self.coordinates.clear();
         self.values.clear();
+        self.raw.clear();
         self.scores.clear();
         self.attributes.extend_from_slice(event.attributes);
         self.coordinates.extend_from_slice(event.coordinates);
         self.values.extend_from_slice(event.values);
+        self.raw.extend_from_slice(event.raw);
         self.scores.extend_from_slice(scores);
     }
 
@@ -33,7 +37,8 @@ impl Predicted {
         let is_same = std::mem::take(&mut self.is_there)
             && self.attributes == event.attributes
             && self.coordinates == event.coordinates
-            && self.values.iter().map(bits).eq(event.values.iter().map(bits));
+            && self.values.iter().map(bits).eq(event.values.iter().map(bits))
+            && self.raw.iter().map(bits).eq(event.raw.iter().map(bits));
         is_same.then(|| self.scores.clone())
     }
 

@@ -1,7 +1,8 @@
 //! Clearing the weights of evicted attributes and coordinates: of all features that have one as value or in their set.
 //!
 //! They are cleared in a hashed table as well, together with other features that share their places. Where so many
-//! would have to be cleared that other features lose much, only those with smaller sets are. The rest can no longer be
+//! would have to be cleared that other features lose much, only those with smaller sets are, at least those of values alone
+//! and of attributes beside the constant. The rest can no longer be
 //! identified as belonging to evicted names, and would fill the table in time. So one in [`CLEARED`] places is cleared
 //! each time, different ones in turn, except for those of values alone and of attributes beside the constant.
 
@@ -24,7 +25,7 @@ impl Explicit {
         let attributes = below(&gone.attributes, self.map.attributes);
         let coordinates = below(&gone.coordinates, self.map.coordinates);
         let fits = |order: &usize| self.can_clear(self.count(attributes, coordinates, *order));
-        let Some(order) = (1..=self.map.gamma()).rev().find(fits) else { return };
+        let order = (2..=self.map.gamma()).rev().find(fits).unwrap_or(1);
         let layout = self.map.layout;
         let mut places: Vec<u32> = Vec::new();
         let sets = self.codes(order);

@@ -70,6 +70,7 @@ impl Explicit {
         ensure(index.iter().all(|place| (0..1 << bits).contains(place)), WHY)?;
         let from: Vec<u32> = (0..index.len() as u32).collect();
         let to: Vec<u32> = index.iter().map(|&place| place as u32).collect();
+        LinearModel::check_room(model.classes(), 1 << bits)?;
         model.relocate(&from, &to, 1 << bits);
         Ok(model)
     }

@@ -28,6 +28,7 @@ use crate::learner::Lesson;
 use crate::loss::Loss;
 use crate::math::{log, pow};
 use crate::rise::Rise;
+use crate::state::Refused;
 
 /// Scores, slopes and gradients are clipped at this magnitude, so that their squares stay finite.
 pub const LARGEST: f64 = 1e100;
@@ -246,6 +247,17 @@ impl LinearModel {
             let kept: Vec<u32> = (0..places.min(self.places) as u32).collect();
             self.relocate(&kept, &kept, places);
         }
+    }
+
+    /// Reject sizes that do not fit into memory.
+    ///
+    /// # Errors
+    ///
+    /// If they do not.
+    pub fn check_room(classes: usize, places: usize) -> Result<(), Refused> {
+        let room = classes.checked_mul(places);
+        let room = room.and_then(|cells| Vec::<Cell>::new().try_reserve_exact(cells).ok());
+        room.ok_or_else(|| "there is no memory for so many weights".to_owned())
     }
 
     /// Resize to so many places, moving what was learned at `from` to `to` and forgetting the rest.

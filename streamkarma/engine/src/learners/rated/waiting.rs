@@ -25,7 +25,14 @@ impl Waiting {
         if self.0.len() > MOST {
             let mut all: Vec<u64> = self.0.values().copied().collect();
             all.sort_unstable();
-            self.0.retain(|_, labels| *labels > all[MOST / 2]);
+            let last = all[MOST / 2];
+            // Of those predicted after as many labels, it is not known which are older; the newest stays.
+            let mut equal = all[..=MOST / 2].iter().filter(|labels| **labels == last).count();
+            self.0.retain(|each, labels| {
+                let goes = *each != ticket && (*labels < last || (*labels == last && equal > 0));
+                equal -= usize::from(goes && *labels == last);
+                !goes
+            });
         }
     }
 
@@ -88,5 +95,13 @@ mod tests {
         (1..=3 * MOST as u64).for_each(|ticket| waiting.ask(ticket, ticket / 2));
         assert!(waiting.0.len() <= MOST && waiting.0.len() >= MOST / 2);
         assert_eq!((waiting.take(1), waiting.take(3 * MOST as u64)), (None, Some(3 * MOST as u64 / 2)));
+    }
+
+    #[test]
+    fn half_are_kept_where_no_label_has_come() {
+        let mut waiting = Waiting::default();
+        (1..=MOST as u64 + 1).rev().for_each(|ticket| waiting.ask(ticket, 7));
+        assert_eq!(waiting.0.len(), MOST / 2);
+        assert_eq!(waiting.take(1), Some(7));
     }
 }

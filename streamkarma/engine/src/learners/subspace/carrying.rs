@@ -27,12 +27,14 @@ impl Subspace {
         let owned = self.owners.iter().enumerate().filter(is_owned);
         let dropped = owned.filter(|&(k, &owner)| change.place_of(owner, k as u32).is_none());
         let coordinates: Vec<u32> = dropped.map(|(k, _)| k as u32).collect();
+        let counts = self.attribute_counts().into_iter().map(|counts| counts.clone()).collect::<Vec<_>>();
         if !coordinates.is_empty() {
             self.clear(&Evicted { coordinates, ..Evicted::default() });
         }
         self.examples.carry(change);
         let moves = self.moves(change);
         self.carry_form(change);
+        self.put_back(&counts, change);
         let room = self.room_for_weights();
         let constant = self.settings.rank as u32;
         for model in self.models_mut() {
@@ -44,6 +46,26 @@ impl Subspace {
         let unit = change.target.1 * change.target.1;
         for replayed in self.heads.iter_mut().filter_map(|head| head.replayed.as_mut()) {
             replayed.losses.iter_mut().for_each(|loss| *loss /= unit);
+        }
+    }
+
+    /// Keep the counts of attributes that lost all their coordinates, which those that continued from here include.
+    fn put_back(&mut self, counts: &[Vec<f64>], change: &Change) {
+        for (own, before) in self.attribute_counts().into_iter().zip(counts) {
+            for (&to, &count) in change.attributes.iter().zip(before).filter(|(to, _)| **to != DROPPED) {
+                if own.get(to as usize).is_none_or(|&known| known == 0.0) && count > 0.0 {
+                    own.resize(own.len().max(to as usize + 1), 0.0);
+                    own[to as usize] = count;
+                }
+            }
+        }
+    }
+
+    /// What is counted of each attribute.
+    fn attribute_counts(&mut self) -> Vec<&mut Vec<f64>> {
+        match &mut self.form {
+            Form::Pairs(pairs) => vec![&mut pairs.observed, &mut pairs.turns],
+            Form::Factor(ppca) => vec![&mut ppca.observed],
         }
     }
 

@@ -91,7 +91,7 @@ impl PairwiseMoments {
                 let beyond = (r * r - CHANCE * growth / both).max(0.0);
                 // If two got their slots at different times, the later one's events are those of both.
                 let fewer = joint.row(i)[i].min(joint.row(j)[j]);
-                self.worths[i] += beyond * (1.0 - both / fewer);
+                self.worths[i] += beyond * (1.0 - both / fewer).max(0.0);
                 self.active[i] |= beyond > 0.0;
             }
         }

@@ -70,8 +70,10 @@ impl Subspace {
     /// Merge parts that have all learned something.
     fn merge_learned(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         let owners = owners_of(parts);
+        // What parts have counted since is the difference to the counts they began with.
+        let before = self.clone();
         self.clear_all_but(&owners);
-        let since: Vec<Part> = parts.iter().map(|part| Part::of(part, self)).collect();
+        let since: Vec<Part> = parts.iter().map(|part| Part::of(part, &before)).collect();
         let mut heads: Vec<Vec<Head>> = parts.iter().map(|part| part.heads.clone()).collect();
         let form = self.merged_form(&owners, &since, &mut heads);
         self.events += parts.iter().map(|part| part.events_since(self)).sum::<f64>();
@@ -97,7 +99,7 @@ impl Subspace {
 
     /// The merged moments; translates the weights of the parts' heads to these.
     fn merged_form(&self, owners: &[u32], parts: &[Part], heads: &mut [Vec<Head>]) -> Form {
-        let terms = terms(self, parts);
+        let terms = terms(owners, parts);
         let mut models = heads.iter_mut().map(|heads| heads.iter_mut().flat_map(Head::models_mut));
         match &self.form {
             Form::Pairs(pairs) => {

@@ -75,11 +75,12 @@ impl<'a> Part<'a> {
         let is_shared = |since: &Since| since.gain > 0.0 && since.holds_base;
         let (attributes, shared) = (mask(&self.attributes, is_new), mask(&self.attributes, is_shared));
         let shared_pairs = (0..shared.len()).map(|a| shared[a] && self.holds_pairs_of_base(a)).collect();
+        let own_pairs = (0..attributes.len()).map(|a| attributes[a] && !self.holds_pairs_lost_by_base(a));
         let own = Term {
             learner: self.learner,
             factor: 1.0 / self.learner.growth,
             sign: 1.0,
-            pairs: attributes.clone(),
+            pairs: own_pairs.collect(),
             attributes,
             coordinates: mask(&self.coordinates, is_new),
         };
@@ -96,14 +97,24 @@ impl<'a> Part<'a> {
 
     /// Whether an attribute has kept its slot since the base: it has missed no more events than it had then.
     fn holds_pairs_of_base(&self, attribute: usize) -> bool {
-        let missed = |learner: &Subspace| {
-            let all = learner.counts().0.get(attribute).copied().unwrap_or(0.0);
-            let counted = learner.counted(attribute as u32);
-            ((all - counted) / learner.growth, counted / learner.growth)
-        };
-        let ((now, _), (before, counted)) = (missed(self.learner), missed(self.base));
-        now - self.fade * before < 0.5 * self.fade * counted
+        let (before, counted) = missed(self.base, attribute);
+        missed(self.learner, attribute).0 - self.fade * before < 0.5 * self.fade * counted
     }
+
+    /// Whether an attribute has kept its slot since the base, which lost it with all coordinates that it knew: what the
+    /// part has counted since cannot be told from what the base had.
+    fn holds_pairs_lost_by_base(&self, attribute: usize) -> bool {
+        let (before, counted) = missed(self.base, attribute);
+        let (now, since) = missed(self.learner, attribute);
+        counted == 0.0 && since > 0.0 && now < (1.0 - EQUAL) * self.fade * before
+    }
+}
+
+/// The events with an attribute that its slot missed, and those that it counted.
+fn missed(learner: &Subspace, attribute: usize) -> (f64, f64) {
+    let all = learner.counts().0.get(attribute).copied().unwrap_or(0.0);
+    let counted = learner.counted(attribute as u32);
+    ((all - counted) / learner.growth, counted / learner.growth)
 }
 
 impl Since {
@@ -115,18 +126,22 @@ impl Since {
     }
 }
 
-/// All terms of the merged moments.
-pub fn terms<'a>(base: &'a Subspace, parts: &[Part<'a>]) -> Vec<Term<'a>> {
-    let (observed, counts) = base.counts();
-    let whole = Term {
-        learner: base,
-        factor: parts.iter().map(|part| part.fade).product::<f64>() / base.growth,
-        sign: 1.0,
-        attributes: vec![true; observed.len()],
-        coordinates: vec![true; counts.len()],
-        pairs: vec![true; observed.len()],
+/// All terms of the merged moments; `owners` has the attribute of each coordinate that any part still has.
+pub fn terms<'a>(owners: &[u32], parts: &[Part<'a>]) -> Vec<Term<'a>> {
+    let whole = |base: &'a Subspace| {
+        let attributes: Vec<bool> =
+            (0..base.counts().0.len()).map(|a| owners.contains(&(a as u32))).collect();
+        Term {
+            learner: base,
+            factor: parts.iter().map(|part| part.fade).product::<f64>() / base.growth,
+            sign: 1.0,
+            pairs: attributes.clone(),
+            attributes,
+            coordinates: owners.iter().zip(&base.owners).map(|(now, before)| now == before).collect(),
+        }
     };
-    std::iter::once(whole).chain(parts.iter().flat_map(Part::terms)).collect()
+    let base = parts.first().map(|part| whole(part.base));
+    base.into_iter().chain(parts.iter().flat_map(Part::terms)).collect()
 }
 
 /// Add the numbers of a row, where they take part, to those of another, times `factor`.

@@ -31,12 +31,11 @@ impl Bending {
 
     /// Observe the target of a lesson. From time to time the curve is refitted.
     pub fn observe(&mut self, lesson: &Lesson) {
-        if lesson.target <= 0.0 {
-            self.logarithms = None;
-        }
+        // The curve must not stay one of logarithms, which a model that is saved now would no longer have.
+        let ends = lesson.target <= 0.0 && self.logarithms.take().is_some();
         let logarithms = self.logarithms.as_mut();
         let has_moved = logarithms.is_some_and(|own| own.observe(log(lesson.target), lesson.weight));
-        if self.labels.observe(lesson.label, lesson.weight) || has_moved {
+        if self.labels.observe(lesson.label, lesson.weight) || has_moved || ends {
             self.refresh();
         }
     }

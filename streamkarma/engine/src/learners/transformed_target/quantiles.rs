@@ -97,6 +97,10 @@ impl Quantiles {
         for i in 1..self.now.len() {
             self.now[i] = self.now[i].max(self.now[i - 1]);
         }
+        // Beside much larger ones, the new quantiles may be lost in rounding.
+        if !are_apart(&self.now) {
+            self.now = found;
+        }
     }
 
     /// Memory in bytes.
@@ -127,10 +131,8 @@ impl Quantiles {
         let &[looks] = state.i64s("looks")?.0 else { return Err(CONTRADICTION.to_owned()) };
         let weighed = weights.len() == recent.len() && weights.iter().all(|weight| *weight > 0.0);
         let bounded = now.iter().chain(recent).chain(weights).all(|number| number.abs() <= LARGEST);
-        // The distance is half as large where an inner quantile equals an outer one, less rounding errors.
-        let in_order = now.is_sorted() && now[2] - now[1] >= 0.49 * LEAST_MIDDLE * (now[3] - now[0]);
         let fits = recent.len() < ALL && (0..=LOOKS as i64).contains(&looks);
-        ensure(weighed && bounded && in_order && now[1] < now[2] && fits, CONTRADICTION)?;
+        ensure(weighed && bounded && are_apart(&now) && fits, CONTRADICTION)?;
         Ok(Self {
             now,
             looks: looks as u64,
@@ -149,6 +151,12 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
         below > wanted
     });
     found.or(sorted.last()).map_or(0.0, |(target, _)| *target)
+}
+
+/// Whether quantiles ascend, with the inner two apart.
+fn are_apart(now: &[f64; 4]) -> bool {
+    // The distance is half as large where an inner quantile equals an outer one, less rounding errors.
+    now.is_sorted() && now[1] < now[2] && now[2] - now[1] >= 0.49 * LEAST_MIDDLE * (now[3] - now[0])
 }
 
 /// The quantiles with the inner two kept apart; None if nearly all targets are equal.
