@@ -76,6 +76,8 @@ def check_names_file(option: str, path: str) -> None:
     """
     if not path:
         raise UsageError(f"{option} is empty; give the path of a file")
+    if path == "-":
+        raise UsageError(f"{option} cannot be standard input or output; give the path of a file")
     if "\0" in path:
         raise UsageError(f"{option} {path!r} has a character that paths cannot have")
     target = _target(Path(path))

@@ -240,6 +240,7 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["regret", "--task", "multiclass", "--loss", "huber"], "--loss huber is for numbers, and"),
         (["learn", "--horizon", "100"], "--horizon needs --rho auto"),
         (["learn", "--regularity", "0.3"], "--regularity needs --gamma auto and --rho auto"),
+        (["learn", "--model", "-"], "--model cannot be standard input or output; give the path of a file"),
         (["learn", "--window", "10", "--trees", "5"], "no learner has --trees and --window; leave one out"),
         (["learn", "--gamma", "auto"], "--gamma auto needs --rho auto"),
         (["learn", "--rho", "auto", "--eta", "1"], "--eta cannot be combined with --rho auto"),
@@ -741,3 +742,25 @@ def test_too_little_memory_is_one_line(
     assert end.value.code == 1
     said = "not enough memory for this: Unable to allocate 29.8 GiB for an array"
     assert capsys.readouterr().err == f"streamkarma: {said}\n"
+
+
+def test_a_field_with_a_dot_does_not_open_the_others(streamkarma: Program, tmp_path: Path) -> None:
+    """The value of a field may be an object, or be inside one."""
+    records: list[dict[str, Any]] = [{"a": 1, "i": {"k": n}, "y": n % 2} for n in range(4)]
+    for more in ((), ("--ignore", "q.r")):
+        done = streamkarma("learn", "--learner", "sgd", "--id", "i", *more, records=records)
+        assert [(row["id"], row["observed"]) for row in done.rows] == [({"k": n}, 1) for n in range(4)]
+        bad = [{**records[0], "w": {"k": 1}}, {**records[0], "y": {"k": 1}}]
+        options = ("--learner", "sgd", "--weight", "w", "--summary", "s.json", *more)
+        streamkarma("learn", *options, records=[*records, *bad])
+        assert json.loads((tmp_path / "s.json").read_text())["rejected"] == 2
+        late = [{"a": 1, "i": {"k": 1}}, {"i": {"k": 1}, "y": 1}]
+        options = ("--learner", "sgd", "--id", "i", "--pending", "3", "--summary", "s.json", *more)
+        streamkarma("learn", *options, records=late)
+        assert json.loads((tmp_path / "s.json").read_text())["pending"]["matched"] == 1
+    full = [{"a": 1, "meta": {"full": {"a": 1, "b": 2}, "c": 3}, "y": n % 2} for n in range(4)]
+    done = streamkarma("learn", "--learner", "sgd", "--full", "meta.full", records=full)
+    assert [row["observed"] for row in done.rows] == [2] * 4
+    done = streamkarma("learn", "--id", "m.id", "--ignore", "m", records=records)
+    assert done.code == 2
+    assert "--id m.id is inside --ignore m" in done.stderr

@@ -25,7 +25,9 @@ def is_flat(record: Mapping[Any, Any]) -> bool:
     return not any(isinstance(value, COLLECTIONS) for value in record.values())
 
 
-def flatten(record: Mapping[Any, Any], ignored: Collection[str] = ()) -> dict[Any, Any]:
+def flatten(
+    record: Mapping[Any, Any], ignored: Collection[str] = (), whole: Collection[str] = ()
+) -> dict[Any, Any]:
     """Join nested names with dots, and number the elements of arrays; other names are unchanged.
 
     Strings in an array are tags, which stay together under its name.
@@ -36,6 +38,8 @@ def flatten(record: Mapping[Any, Any], ignored: Collection[str] = ()) -> dict[An
         Values by name, which may be nested.
     ignored
         Names of objects and arrays, joined by dots, that are left out.
+    whole
+        Names of objects and arrays, joined by dots, that stay as they are.
 
     Raises
     ------
@@ -51,14 +55,22 @@ def flatten(record: Mapping[Any, Any], ignored: Collection[str] = ()) -> dict[An
     {'tags': ['new', 'red']}
     >>> flatten({"gps": {"lat": 1.5, "raw": {"x": 7}}, "log": [1, 2]}, ignored=["gps.raw", "log"])
     {'gps.lat': 1.5}
+    >>> flatten({"gps": {"lat": 1.5, "raw": {"x": 7}}}, whole=["gps.raw"])
+    {'gps.lat': 1.5, 'gps.raw': {'x': 7}}
     """
     flat: dict[Hashable, Any] = {}
-    _flatten_into(flat, "", dict(record), 1, MAX_NAMES, ignored)
+    _flatten_into(flat, "", dict(record), 1, MAX_NAMES, ignored, whole)
     return flat
 
 
 def _flatten_into(
-    flat: dict[Hashable, Any], prefix: str, value: Any, depth: int, left: int, ignored: Collection[str]
+    flat: dict[Hashable, Any],
+    prefix: str,
+    value: Any,
+    depth: int,
+    left: int,
+    ignored: Collection[str],
+    whole: Collection[str],
 ) -> int:
     """Add the contents of an object or an array; returns the number of characters left for names."""
     if depth > MAX_DEPTH:
@@ -73,9 +85,9 @@ def _flatten_into(
         left -= len(name) if isinstance(name, str) else 0
         if left < 0:
             raise RecordError("nested names are too long once they are joined by dots")
-        if isinstance(inner, COLLECTIONS) and not _is_odd(inner):
+        if isinstance(inner, COLLECTIONS) and not _is_odd(inner) and name not in whole:
             if name not in ignored:
-                left = _flatten_into(flat, f"{name}.", inner, depth + 1, left, ignored)
+                left = _flatten_into(flat, f"{name}.", inner, depth + 1, left, ignored, whole)
         else:
             _add(flat, name, inner)
     if tags:

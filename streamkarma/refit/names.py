@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from streamkarma.errors import UsageError
+from streamkarma.parameters.checks import is_word
 from streamkarma.printable import shown
 
 #: Library needed beyond this package's own dependencies, by name, also that of the extra to install it.
@@ -24,7 +25,7 @@ def parse_refits(text: str | None) -> list[str]:
     >>> parse_refits("trees, boosting"), parse_refits("none"), parse_refits(None)
     (['trees', 'boosting'], [], [])
     """
-    if text is None or (isinstance(text, str) and text == "none"):
+    if text is None or is_word(text, "none"):
         return []
     names = [part.strip() for part in text.split(",")] if isinstance(text, str) else []
     unknown = [name for name in names if name not in NAMES]

@@ -100,18 +100,17 @@ class Fields(NamedTuple):
         return any("." in name for name in self._names())
 
     def flattened(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A flattened record, without tags under these names, since a label or an id is a single value."""
-        vector = record.get(self.full) if self.full is not None else None
-        flat = flatten({name: value for name, value in record.items() if name != self.full}, self.ignore)
-        if vector is not None:
-            flat[str(self.full)] = vector
-        for name in self._names():
+        """A flattened record; what has one of these names is a single value, unless it contains others."""
+        names = self._names()
+        outer = {name for name in names if any(each.startswith(f"{name}.") for each in names)}
+        flat = flatten(record, self.ignore, {*names} - {*self.ignore} - outer)
+        for name in outer:
             if isinstance(flat.get(name), list):
                 del flat[name]
         return flat
 
     def _names(self) -> list[str]:
-        names = (self.target, self.id, self.weight, self.timed, *self.ignore)
+        names = (self.target, self.id, self.weight, self.full, self.timed, *self.ignore)
         return [name for name in names if name is not None]
 
     def extract(self, record: dict[str, Any], followed: Container[str | None] = ()) -> RecordFields:
@@ -205,6 +204,11 @@ def merge_fields(plan: Plan, kept: Mapping[str, Any], model: Model, path: str | 
 def _check_apart(fields: Fields, entity: str | None, learn: bool) -> None:
     """Raise UsageError if the target or the weight also has another purpose."""
     names = {"id": fields.id, "time": fields.timed, "entity": entity, "full": fields.full}
+    for role, name in {"target": fields.target, "weight": fields.weight, **names}.items():
+        if around := [each for each in fields.ignore if (name or "").startswith(f"{each}.")]:
+            raise UsageError(
+                f"--{role} {name} is inside --ignore {around[0]}; ignore other names in it instead"
+            )
     for single, more in (("target", {"weight": fields.weight}), ("weight", {})):
         name = getattr(fields, single)
         twice = [other for other, its in {**names, **more}.items() if its == name is not None]

@@ -1,6 +1,6 @@
 //! The roles of names in a JSON record that are not attributes, and known labels.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::json::{EXACT, Fault, Number, Value};
 use crate::spelled::name_of;
@@ -31,6 +31,8 @@ pub struct Roles {
     pub dotted: bool,
     /// The number of values passed through.
     pub kept: usize,
+    /// Names of objects that contain such names.
+    outer: HashSet<String>,
 }
 
 impl Roles {
@@ -40,6 +42,7 @@ impl Roles {
         Self {
             lengths: names.keys().fold(0, |lengths, name| lengths | bit(name)),
             dotted: names.keys().any(|name| name.contains('.')),
+            outer: names.keys().flat_map(|name| outer(name).map(str::to_owned)).collect(),
             kept: kept.max().unwrap_or(0).min(MOST_KEPT),
             names,
         }
@@ -52,6 +55,16 @@ impl Roles {
         }
         self.names.get(name).copied()
     }
+
+    /// The role of an object or an array as a whole; None if it may contain a name with a role.
+    pub fn of_whole(&self, name: &str) -> Option<Role> {
+        self.of(name).filter(|role| *role == Role::Ignored || !self.outer.contains(name))
+    }
+}
+
+/// The names of the objects around a joined name.
+fn outer(name: &str) -> impl Iterator<Item = &str> {
+    name.match_indices('.').map(|(at, _)| &name[..at])
 }
 
 fn bit(name: &str) -> u64 {

@@ -159,11 +159,12 @@ impl Reading {
         let too_long = "nested names are too long once they are joined by dots";
         *left = left.checked_sub(name.len()).ok_or(too_long)?;
         let is_nested = raw.starts_with(['{', '[']);
+        let whole = if is_nested { self.roles.of_whole(name) } else { self.roles.of(name) };
+        if let Some(role) = whole.filter(|_| self.roles.dotted) {
+            return if taken.put(role, raw) { Err(twice(&shown(name.as_bytes()))) } else { Ok(()) };
+        }
         if is_nested && depth == MAX_DEPTH {
             return Err(format!("nested deeper than {MAX_DEPTH} levels"));
-        }
-        if is_nested && self.roles.dotted && self.roles.of(name) == Some(Role::Ignored) {
-            return Ok(());
         }
         if raw.starts_with('{') {
             for (key, inner) in members(raw)? {
@@ -184,10 +185,6 @@ impl Reading {
                     continue;
                 }
                 self.walk(encoder, taken, &format!("{name}.{i}"), inner, depth + 1, left)?;
-            }
-        } else if let Some(role) = self.roles.of(name).filter(|_| self.roles.dotted) {
-            if taken.put(role, raw) {
-                return Err(twice(&shown(name.as_bytes())));
             }
         } else {
             observe(encoder, name, raw)?;
