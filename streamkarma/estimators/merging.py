@@ -14,8 +14,8 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     """Merge models that were trained separately: ``base + Σ (model - base)``.
 
     Sums are added up, and averages are weighted by how much each model has learned; see ``docs/cluster.md``
-    for what is exact. The result does not depend on the order of the models, except where a bound forces
-    evictions, but where they have different scales, on whether some of them were merged before.
+    for what is exact. The order of the models has no effect, except where a bound forces evictions. If their
+    scales differ, merging in stages gives a somewhat different model than merging all at once.
 
     Parameters
     ----------

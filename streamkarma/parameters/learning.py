@@ -268,8 +268,8 @@ _FOLLOWING = (
         "time",
         str,
         None,
-        "Attribute that holds the time of the event, in seconds since 1970 or ISO 8601: for --entity, and "
-        "for --pending-seconds except on a topic, where now means this machine's clock.",
+        "Attribute that holds the time of the event, in seconds since 1970 or ISO 8601: for --entity, and, "
+        "except on a topic, for --pending-seconds, for which now means this machine's clock.",
         default_text="events are counted",
         metavar="NAME",
     ),

@@ -1,16 +1,16 @@
 //! Clearing the weights of evicted attributes and coordinates: of all features that have one as value or in their set.
 //!
 //! They are cleared in a hashed table as well, together with other features that share their places. Where so many
-//! would have to be cleared that other features lose much, only those with smaller sets are, at least those of values alone
-//! and of attributes beside the constant. The rest can no longer be
-//! identified as belonging to evicted names, and would fill the table in time. So one in [`CLEARED`] places is cleared
-//! each time, different ones in turn, except for those of values alone and of attributes beside the constant.
+//! would have to be cleared that other features lose much, only those with smaller sets are, and at least those of
+//! values alone and of attributes beside the constant. The rest can no longer be identified as belonging to evicted
+//! names, and would fill the table in time. So one in [`CLEARED`] places is cleared each time, different ones in turn,
+//! except for those of values alone and of attributes beside the constant.
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
 use crate::block::{Evicted, below};
 
-/// At most one in this many places of a hashed table is cleared at a time.
+/// At most one in this many places of a hashed table is cleared at a time, beside those of values alone.
 pub(super) const CLEARED: usize = 16;
 
 impl Explicit {
