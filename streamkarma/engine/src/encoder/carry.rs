@@ -8,6 +8,7 @@
 //! coordinate of its own yet is remembered as the rare one. In addition, the entity's last label and the mean of its
 //! latest labels are carried.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::{Encoder, Following, Item, New, NewName, RARE};
@@ -139,9 +140,11 @@ impl Encoder {
             self.find_own(&mut following, &in_bags, read);
             following.place = following.entities.find(&name);
             if let Some(at) = following.place {
-                // As it was remembered if it was predicted.
-                let mut own = following.own.clone();
-                self.add_new(&following.new, now, &mut own);
+                let mut own = Cow::Borrowed(&following.own);
+                if !following.new.is_empty() {
+                    // As it was remembered if it was predicted.
+                    self.add_new(&following.new, now, own.to_mut());
+                }
                 following.entities.settle(at, &own);
                 if following.rules.carry != Carry::Off {
                     self.find_carried(&mut following, at, &in_bags);
@@ -304,7 +307,9 @@ impl Encoder {
         if !following.pauses
             && let Some(name) = following.entity.take()
         {
-            self.add_new(&std::mem::take(&mut following.new), now, &mut following.own);
+            if !following.new.is_empty() {
+                self.add_new(&std::mem::take(&mut following.new), now, &mut following.own);
+            }
             let asked = following.asks && !learned;
             following.entities.remember(following.place, &name, &following.own, now, asked);
             following.is_remembered = true;
@@ -318,9 +323,6 @@ impl Encoder {
 
     /// Add new values, at the coordinates they have by now, to an event's own.
     fn add_new(&self, new: &[New], now: f64, own: &mut Vec<Remembered>) {
-        if new.is_empty() {
-            return;
-        }
         for new in new {
             if let Some((attribute, coordinate)) = self.place_of_new(new) {
                 own.push(self.remembered(attribute, coordinate, new.value, now));
