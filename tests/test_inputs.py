@@ -50,7 +50,9 @@ def read(path: Path, size: int = 1 << 20) -> tuple[bytes, str]:
     return b"".join(parts), ""
 
 
-@pytest.mark.parametrize(("ending", "pack"), [*PACKED, pytest.param("", bytes, id="plain")])
+@pytest.mark.parametrize(
+    ("ending", "pack"), [*PACKED, pytest.param(".GZ", gz, id="GZ"), pytest.param("", bytes, id="plain")]
+)
 @pytest.mark.parametrize("size", [1 << 20, 1000])
 def test_what_is_whole_is_read_whole(tmp_path: Path, ending: str, pack: Pack, size: int) -> None:
     path = tmp_path / f"rows.jsonl{ending}"

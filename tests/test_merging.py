@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ import pytest
 from streamkarma import ExplicitKARMAClassifier, KARMAMixtureClassifier, SubspaceRegressor, load, merge, save
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import LEARNERS, Model, create
-from streamkarma.estimators.persistence import from_bytes, to_bytes
+from streamkarma.estimators.persistence import from_bytes, load_with_run, to_bytes
 from tests.conftest import Program
 
 TASKS = ("binary", "multiclass", "regression")
@@ -421,7 +420,7 @@ def test_attributes_whose_categories_were_all_replaced_count_once(seed: int) -> 
     base = SubspaceRegressor(max_coordinates=40)
     for t in range(240):
         base.learn_one(event(t), drawn.gauss(0, 1))
-    parts = [copy.deepcopy(base) for _ in range(2)]
+    parts = [deepcopy(base) for _ in range(2)]
     for t in range(200, 300):
         for number, part in enumerate(parts):
             part.learn_one(event(t + 200 * number), drawn.gauss(0, 1))
@@ -429,3 +428,14 @@ def test_attributes_whose_categories_were_all_replaced_count_once(seed: int) -> 
     from_bytes(to_bytes(merged), "it")
     counts = merged._pipeline.learner.arrays()["observed"]
     assert counts.max() <= merged.steps
+
+
+def test_offsets_in_topics_are_left_behind_and_said(streamkarma: Program, tmp_path: Path) -> None:
+    streamkarma(
+        "learn", "--model", "a.karma", "--no-predictions", records=[{"a": 1, "y": 1}, {"a": 2, "y": 0}]
+    )
+    model, kept, arrays = load_with_run(tmp_path / "a.karma")
+    save(model, tmp_path / "a.karma", {**kept, "kafka": {"t": {"0": 2}}}, arrays)
+    result = streamkarma("merge", "a.karma", "--model", "b.karma")
+    assert "a.karma: its offsets in topics are dropped; attach with the merged model begins" in result.stderr
+    assert "kafka" not in load_with_run(tmp_path / "b.karma")[1]
