@@ -564,6 +564,9 @@ def transformed_target(learner: Learner, median: bool) -> Learner:
 def rated(learner: Learner, rates: int, regression: bool, scale: bool, longest: float) -> Learner:
     """See ``core.learner.Rates``, which takes ownership of the learner."""
 
+def seconds_since_1970(time: float | str) -> float | None:
+    """The seconds that a number or a text stands for; None if for no point in time."""
+
 def is_prose(text: str) -> bool:
     """Whether a text is prose, which is split into words, rather than the name of something."""
 

@@ -25,9 +25,10 @@ from streamkarma import (
     save,
 )
 from streamkarma._engine import Encoded, Encoder, LineReader
-from streamkarma.errors import UsageError
+from streamkarma.errors import RecordError, UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.roles import TARGET
+from streamkarma.runtime.fields import seconds_of
 from tests.encoding import encoded, encoder, restored
 
 Records = list[dict[str, Any]]
@@ -432,6 +433,21 @@ def test_what_is_no_time_is_counted_and_the_latest_one_holds() -> None:
     assert by.ignored == 1
     encoded(by, [{"device": "d", "at": "111"}])
     assert by.carried() == {}
+
+
+@pytest.mark.parametrize("time", [1.7e9, 1.7e12, "1700000000", 1_700_000_000_000_000, "1.7e18", "20231114T"])
+def test_times_are_read_alike_by_the_store_of_waiting_events_and_by_that_of_entities(time: Any) -> None:
+    by = ample(following(time="at", longest=10.0))
+    encoded(by, [{"device": "d", "x": 1.0, "at": 1.7e9 - 20.0}])
+    encoded(by, [{"device": "d", "at": time}])
+    try:
+        seconds = seconds_of(time)
+    except RecordError:
+        # The latest time so far holds.
+        assert (by.ignored, by.carried()) == (1, {"x": 1.0})
+    else:
+        assert seconds == 1.7e9
+        assert (by.ignored, by.carried()) == (0, {})
 
 
 def test_values_that_are_far_out_leave_a_model_that_can_be_saved(tmp_path: Path) -> None:

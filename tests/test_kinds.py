@@ -165,6 +165,15 @@ def test_attributes_are_what_they_are_told_to_be() -> None:
     assert all(told[name] == kinds[name] for name in kinds if name in told)
 
 
+def test_a_declared_time_may_be_a_date_of_eight_digits_but_no_number_is_one() -> None:
+    rules = ([], {}, True, {"at": "time"})
+    as_text, as_number = (told_by(ample(rules=rules), {"at": at}) for at in ("20260724", 20260724))
+    assert ("at", "month 7") in as_text
+    assert ("at", "hour 0") not in as_text
+    # Seconds: some 234 days after 1970.
+    assert {("at", "month 8"), ("at", "hour 11")} <= set(as_number)
+
+
 @pytest.mark.parametrize(
     ("kinds", "match"), [({"a": "colour"}, "a kind must be one of"), (["a"], "kinds must be")]
 )
@@ -173,10 +182,11 @@ def test_other_kinds_are_refused(kinds: Any, match: str) -> None:
         ExplicitKARMAClassifier(kinds=kinds)
 
 
-def test_seconds_since_1970_are_times_where_the_name_says_so() -> None:
-    for name, value in (("ts", 1.7e9), ("created_at", 1.7e12), ("order.time", 1_700_000_000)):
+def test_numbers_that_count_from_1970_are_times_where_the_name_says_so() -> None:
+    for name, value in (("ts", 1.7e9), ("created_at", 1.7e12), ("order.time", 1_700_000_000),
+                        ("date", 1.7e15), ("epoch", 1_700_000_000_000_000_000)):  # fmt: skip
         assert (name, "hour 22") in told_by(ample(), {name: value})
-    for name, value in (("ts", 17.0), ("price", 1.7e9), ("ts", 1e15)):
+    for name, value in (("ts", 17.0), ("price", 1.7e9), ("ts", 5e13)):
         assert told_by(ample(), {name: value}) == {(name, None): value}
 
 

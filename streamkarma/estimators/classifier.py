@@ -91,15 +91,16 @@ class KARMAClassifier(CostParameters, SupportVectorParameters, SupportVectorMode
         A sentinel counts as missing, and the attribute ``NAME.sentinel`` records which one it was.
     kinds
         Kinds of attributes by name, where their values do not show it: ``number``, ``boolean``, ``category``,
-        ``text``, ``tags``, ``time`` (numbers are seconds or milliseconds since 1970) or ``identifier``.
+        ``text``, ``tags``, ``time`` (numbers count from 1970) or ``identifier``.
     entity
         Name of the field that identifies the entity of an event: a device, a patient, a customer. Its value,
         a number or a string, is an attribute, too. For each entity the last value of every number and
         category is remembered, see ``carry``, by ``learn_one`` and by every call that predicts or explains;
         if the same event is learned next, it counts once. None for no entities.
     time
-        Name of the field with the time of an event, in seconds since 1970, ISO 8601 or as a ``datetime``; it
-        is then not an attribute. None: time is counted in events.
+        Name of the field with the time of an event: seconds since 1970 (or milliseconds, microseconds or
+        nanoseconds, if it is that large), ISO 8601 or a ``datetime``; it is then not an attribute. None: time
+        is counted in events.
     carry
         Use of remembered values: with ``fill`` they replace missing values; with ``last`` they are added to
         each attribute as ``NAME.last``, and log(1 + age) as ``NAME.age``; with ``off`` they are only

@@ -268,8 +268,9 @@ _FOLLOWING = (
         "time",
         str,
         None,
-        "Attribute that holds the time of the event, in seconds since 1970 or ISO 8601: for --entity, and, "
-        "except on a topic, for --pending-seconds, for which now means this machine's clock.",
+        "Attribute that holds the time of the event, in ISO 8601 or counted from 1970 in s, ms, µs or ns: "
+        "for --entity, and, except on a topic, for --pending-seconds, for which now means this machine's "
+        "clock.",
         default_text="events are counted",
         metavar="NAME",
     ),

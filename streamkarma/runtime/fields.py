@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
-from datetime import UTC, datetime
-from math import isfinite
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from streamkarma._engine import seconds_since_1970
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
@@ -19,8 +18,6 @@ from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 from streamkarma.runtime.plan import Plan
 
-#: Seconds as a string, not to be confused with a date of eight digits.
-_SECONDS = re.compile(r"(?![0-9]{8}$)[0-9]{1,16}(\.[0-9]*)?")
 #: Maximum number of values in a complete vector.
 _MOST_NUMBERS = 16384
 
@@ -147,30 +144,28 @@ def _vector(value: Any) -> dict[str, float] | None:
 
 
 def seconds_of(time: Any) -> float:
-    """A time in seconds since 1970, from seconds (a number or a string) or ISO 8601 (UTC by default).
+    """A time in seconds since 1970, from a number or a string as the learner reads it.
 
     Raises
     ------
     RecordError
-        If it is neither, or before 1970.
+        If it is no time, or before 1970.
 
     Examples
     --------
     >>> seconds_of(1.5), seconds_of("1.5"), seconds_of("1970-01-01T00:01:00Z"), seconds_of("1970-01-02")
     (1.5, 1.5, 60.0, 86400.0)
+
+    A number of more than 11 digits counts milliseconds, microseconds or nanoseconds:
+
+    >>> seconds_of(1_700_000_000_000)
+    1700000000.0
     """
-    seconds = -1.0
-    try:
-        if isinstance(time, str) and _SECONDS.fullmatch(time):
-            seconds = float(time)
-        elif isinstance(time, str):
-            moment = datetime.fromisoformat(time)
-            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        elif isinstance(time, (int, float)) and not isinstance(time, bool):
-            seconds = float(time)
-    except (ValueError, OverflowError):
-        pass
-    if not (isfinite(seconds) and seconds >= 0.0):
+    seconds = None
+    if isinstance(time, (str, int, float)) and not isinstance(time, bool):
+        with suppress(OverflowError):
+            seconds = seconds_since_1970(time)
+    if seconds is None or seconds < 0.0:
         raise RecordError(f"the time must be seconds since 1970 or ISO 8601, not {time!r:.60}")
     return seconds
 

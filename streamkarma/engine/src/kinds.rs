@@ -1,7 +1,7 @@
 //! The kinds that can be given for attributes.
 
 use crate::spelled::spelled_number;
-use crate::times::{Moment, moment};
+use crate::times::{Moment, basic_date, moment, seconds_since_1970};
 
 /// The kind of an attribute's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +63,9 @@ pub fn truth(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// A value that is declared to be a point in time: as text, or in seconds or milliseconds since 1970.
+/// A text that is declared to be a point in time, in ISO 8601 or as a number that counts from 1970.
 pub fn told_moment(text: &[u8]) -> Option<Moment> {
-    moment(text).or_else(|| Moment::since_1970(spelled_number(text)?))
+    moment(text).or_else(|| basic_date(text)).or_else(|| Moment::since_1970(spelled_number(text)?))
 }
 
 /// Numbers from this one on may be seconds since 1970: it is 1 January 2000.
@@ -73,17 +73,16 @@ pub const EPOCH: f64 = 946_684_800.0;
 /// They must also be below this, 1 January 2100.
 const EPOCH_END: f64 = 4_102_444_800.0;
 
-/// Whether a number is clearly a point in time: seconds or milliseconds since 1970, between the years 2000 and 2100, of
-/// an attribute whose name suggests it.
+/// Whether a number is clearly a point in time: it counts from 1970 to between the years 2000 and 2100, and the name of
+/// its attribute suggests it.
 ///
 /// ```
 /// use _engine::kinds::is_plainly_time;
-/// assert!(is_plainly_time(b"ts", 1.7e9) && is_plainly_time(b"order.created_at", 1.7e12));
+/// assert!(is_plainly_time(b"ts", 1.7e9) && is_plainly_time(b"order.created_at", 1.7e18));
 /// assert!(!is_plainly_time(b"counts", 1.7e9) && !is_plainly_time(b"ts", 7.0));
 /// ```
 pub fn is_plainly_time(name: &[u8], value: f64) -> bool {
-    let is_epoch = |seconds: f64| (EPOCH..EPOCH_END).contains(&seconds);
-    if !is_epoch(value) && !is_epoch(value / 1e3) {
+    if !seconds_since_1970(value).is_some_and(|seconds| (EPOCH..EPOCH_END).contains(&seconds)) {
         return false;
     }
     let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or(name);
@@ -111,6 +110,7 @@ mod tests {
         let seconds = |text: &[u8]| told_moment(text).map(|moment| moment.seconds);
         assert_eq!(seconds(b"1700000000"), Some(1.7e9));
         assert_eq!(seconds(b"1700000000123"), Some(1_700_000_000.123));
-        assert_eq!([&b"soon"[..], b"1e300"].map(seconds), [None, None]);
+        assert_eq!(seconds(b"19700102"), Some(86_400.0));
+        assert_eq!([&b"soon"[..], b"1e300", b"1970-1-02", b"19+01-02"].map(seconds), [None; 4]);
     }
 }

@@ -44,6 +44,12 @@ pub fn moment(text: &[u8]) -> Option<Moment> {
     Some(Moment { local, has_time: true, seconds: seconds(local, offset) })
 }
 
+/// Parse a date of eight digits, the basic format of ISO 8601, which is a number as well.
+pub fn basic_date(text: &[u8]) -> Option<Moment> {
+    let [y1, y2, y3, y4, m1, m2, d1, d2] = *text else { return None };
+    moment(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2])
+}
+
 /// The time of day, and by how many seconds its zone is ahead of UTC.
 fn without_zone(time: &str) -> Option<(&str, i32)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
@@ -70,16 +76,25 @@ fn seconds(local: NaiveDateTime, ahead: i32) -> f64 {
     (utc.timestamp() - i64::from(ahead)) as f64 + f64::from(utc.timestamp_subsec_micros()) / 1e6
 }
 
-/// Larger numbers are milliseconds, not seconds: as seconds they would be past the year 5138.
-const MILLISECONDS: f64 = 1e11;
+/// Times are below this in seconds, the year 5138; a larger number is in a smaller unit.
+const MOST_SECONDS: f64 = 1e11;
+
+/// The seconds since 1970 that a number stands for: it counts seconds, milliseconds, microseconds or nanoseconds, which its
+/// size tells. None if it is too large for any of them.
+///
+/// ```
+/// use _engine::times::seconds_since_1970;
+/// assert!([1.7e9, 1.7e12, 1.7e15, 1.7e18].iter().all(|number| seconds_since_1970(*number) == Some(1.7e9)));
+/// assert_eq!(seconds_since_1970(1e21), None);
+/// ```
+pub fn seconds_since_1970(number: f64) -> Option<f64> {
+    [1.0, 1e3, 1e6, 1e9].iter().map(|unit| number / unit).find(|seconds| seconds.abs() < MOST_SECONDS)
+}
 
 impl Moment {
-    /// The moment this many seconds, or milliseconds, after 1970, UTC; None if it is outside the range of the calendar.
+    /// The moment for which a number stands, UTC: see `seconds_since_1970`.
     pub fn since_1970(number: f64) -> Option<Self> {
-        let seconds = if number.abs() < MILLISECONDS { number } else { number / 1e3 };
-        if seconds.abs() > MILLISECONDS {
-            return None;
-        }
+        let seconds = seconds_since_1970(number)?;
         let local = DateTime::from_timestamp(seconds.floor() as i64, 0)?.naive_utc();
         Some(Self { local, has_time: true, seconds })
     }

@@ -3,9 +3,10 @@
 use super::New;
 use crate::entities::{Entities, PastLabel, PastLabels, Remembered, Rules};
 use crate::json::EXACT;
+use crate::kinds::told_moment;
 use crate::spelled::{name_of, spelled_number};
 use crate::state::{Refused, State, ensure};
-use crate::times::moment;
+use crate::times::seconds_since_1970;
 
 /// The entity of the current event, and the past values of all entities.
 #[derive(Clone, Debug)]
@@ -179,7 +180,7 @@ impl Following {
         }
         let is_time = self.rules.time.as_deref() == Some(name);
         if is_time {
-            self.time = moment(text).map(|moment| moment.seconds).or_else(|| spelled_number(text));
+            self.time = told_moment(text).map(|moment| moment.seconds);
             self.has_no_time = self.time.is_none();
         }
         is_time
@@ -200,7 +201,9 @@ impl Following {
         }
         let is_time = self.rules.time.as_deref() == Some(name);
         if is_time {
-            self.time = (!is_sentinel(value)).then_some(value);
+            let is_known = !is_sentinel(value);
+            self.time = seconds_since_1970(value).filter(|_| is_known);
+            self.has_no_time = is_known && self.time.is_none();
         }
         is_time
     }

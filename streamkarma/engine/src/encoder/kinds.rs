@@ -51,8 +51,14 @@ impl Encoder {
         if kind.is_numeric() {
             return false;
         }
-        self.lacks_digits |= value.abs() >= EXACT as f64;
-        self.text_as(kind, name, name_of(value).as_bytes());
+        match Moment::since_1970(value).filter(|_| kind == Kind::Time) {
+            // As a text, a number of eight digits may be a date.
+            Some(moment) => self.time(name, moment),
+            None => {
+                self.lacks_digits |= value.abs() >= EXACT as f64;
+                self.text_as(kind, name, name_of(value).as_bytes());
+            }
+        }
         true
     }
 

@@ -37,6 +37,7 @@ mod sums;
 mod support_vectors;
 mod table_reader;
 mod target;
+mod times;
 mod transformed_target;
 mod trees;
 mod words;
@@ -96,6 +97,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(support_vectors::support_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(transformed_target::transformed_target, module)?)?;
     module.add_function(wrap_pyfunction!(trees::add_trees, module)?)?;
+    module.add_function(wrap_pyfunction!(times::seconds_since_1970, module)?)?;
     module.add_function(wrap_pyfunction!(words::is_prose, module)?)?;
     module.add_function(wrap_pyfunction!(sums::add_outer_products, module)?)
 }
