@@ -58,6 +58,12 @@ def test_it_takes_the_lectures_steps_and_the_objective_never_grows(
     assert found.mean.any() == centre
 
 
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_no_square_is_too_large_or_too_small(unit: float) -> None:
+    X = gappy(40, 6, 4)
+    assert np.array_equal(iterated(X * unit, 2).filled, iterated(X, 2).filled * unit)
+
+
 @pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
 def test_of_a_complete_table_it_is_the_truncated_svd(shape: tuple[int, int]) -> None:
     X = np.random.default_rng(0).standard_normal(shape) + 2.0
@@ -101,7 +107,7 @@ def test_later_rows_take_the_same_steps_with_the_components_held() -> None:
         imputer = SVDImputer(rank=2, centre=centre, max_iter=40).fit(X)
         V = imputer.components_.T
         filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        for _ in range(41):  # the one from the start, and 40
+        for _ in range(40):
             fitted = (filled - imputer.mean_) @ V @ V.T + imputer.mean_
             filled = np.where(np.isnan(X), fitted, X)
         assert imputer.transform(X) == pytest.approx(filled)

@@ -88,6 +88,14 @@ def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path
     streamkarma("learn", "--learner", "karma", "--no-predictions", "--regret", "zero", "--ignore", "full",
                 "--summary", "s.json", records=EVENTS[:200])  # fmt: skip
     assert "not 1/(ρt)" in summary(tmp_path)["bound"]["strays"]
+    streamkarma(*paper, "--full", "full", "--loss", "squared_hinge", records=EVENTS[:200])
+    assert "squared_hinge: its slope has no bound" in summary(tmp_path)["bound"]["strays"]
+    streamkarma(*paper, "--full", "full", "--regret-memory", "100", records=EVENTS[:200])
+    assert "those of a sample of 100 events" in summary(tmp_path)["bound"]["strays"]
+    heavy = [{**record, "w": 1 + n % 7} for n, record in enumerate(EVENTS[:200])]
+    for memory, most in (("200", 7.0), ("100", None)):
+        streamkarma(*paper, "--ignore", "full", "--weight", "w", "--regret-memory", memory, records=heavy)
+        assert summary(tmp_path)["bound"]["L"] == most
     weighted = streamkarma(*paper, "--full", "full", "--class-weight", "1=100", records=EVENTS[:200])
     assert "--class-weight: it learns from other losses" in summary(tmp_path)["bound"]["strays"]
     assert "the theorem does not cover this run: --class-weight" in weighted.stderr

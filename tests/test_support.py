@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma import ExplicitKARMAClassifier, KARMAClassifier
 from streamkarma.core.loss import CLASSIFICATION, HINGE, REGRESSION
 from streamkarma.core.support import PRUNING, Rule, SupportVectors
 from streamkarma.events.block import Block
@@ -233,6 +234,30 @@ def test_steps_of_losses_without_bounded_slope_do_not_overshoot() -> None:
     rows = stream(2, 400, 4)
     scores, _ = model.run(block_of(rows), np.ones(400), np.ones(400))
     assert np.abs(scores).max() < 10
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KARMAClassifier(loss="squared_hinge", scale=False),
+        ExplicitKARMAClassifier(update="sgd", loss="squared_hinge", scale=False),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_nor_do_those_of_the_squared_hinge_of_several_classes(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    for label in rng.choice(["a", "b", "c"], 500):
+        model.learn_one({"x": 1.0}, str(label))
+    assert max(map(abs, model.decision_one({"x": 1.0}).values())) < 2.0
+
+
+@pytest.mark.parametrize("size", [1.0, 1e90])
+def test_events_of_any_size_are_learned(size: float) -> None:
+    model = KARMAClassifier(scale=False, normalize=False)
+    for n in range(20):
+        model.learn_one({"x": size * (-1.0) ** n}, n % 2 == 0)
+    assert model.predict_one({"x": size})
+    assert len(model.support_vectors) == 1
 
 
 def test_widening_keeps_the_difference_of_the_scores() -> None:

@@ -47,6 +47,9 @@ def iterated(
     [3.0, 6.0]
     """
     missing = np.isnan(X)
+    # In a unit in which no square overflows: a power of 2, which rounds nothing.
+    unit = np.ldexp(1.0, np.frexp(np.abs(np.where(missing, 0.0, X)).max(initial=0.0))[1] - 1)
+    X = X / unit
     start = moments(X)[0]
     filled = np.where(missing, start, X)
     least = tol * _root_mean_square((filled - start)[~missing])
@@ -64,7 +67,7 @@ def iterated(
         moved = (fitted - filled)[missing]
         filled[missing] = fitted[missing]
         if _root_mean_square(moved) <= least or steps == max_iter:
-            return Iterated(mean, components, filled, steps)
+            return Iterated(mean * unit, components, filled * unit, steps)
 
 
 def _leading(X: Floats, rank: int) -> Floats:
@@ -188,9 +191,10 @@ class SVDImputer(Imputer):
         for observed, rows in zip(found.observed, found.rows(), strict=True):
             off = filled[rows] - self.mean_
             parts = off @ self.components_.T
-            # With fixed components, a step adds V_oᵀ (x_o - V_o z) to z; this takes all steps at once.
+            # The first step gives z; with fixed components, each other one adds V_oᵀ (x_o - V_o z) to it.
+            # This takes all of these at once.
             left, sizes, right = np.linalg.svd(self.components_[:, observed].T, full_matrices=False)
-            remaining = (1.0 - np.minimum(sizes, 1.0) ** 2) ** self.max_iter
+            remaining = (1.0 - np.minimum(sizes, 1.0) ** 2) ** (self.max_iter - 1)
             gains = np.where(sizes > 1e-6, (1.0 - remaining) / np.maximum(sizes, 1e-6), 0.0)
             parts += (off[:, observed] - parts @ self.components_[:, observed]) @ (left * gains) @ right
             filled[np.ix_(rows, ~observed)] = (parts @ self.components_ + self.mean_)[:, ~observed]

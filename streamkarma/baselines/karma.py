@@ -88,13 +88,13 @@ class _BatchKARMA(Baseline):
 
     def _kernel(self, products: Floats, overlaps: Floats, order: int, X: Floats | None = None) -> Floats:
         K: Floats = products * growth(overlaps, order)
-        norms = _norms(self._values, self._observed, order)
+        squares = _squares(self._values, self._observed, order)
         if self.normalize:
-            rows = norms if X is None else _norms(*self._described(X), order)
-            K = K / (rows[:, np.newaxis] * norms)
+            rows = squares if X is None else _squares(*self._described(X), order)
+            K = K / (_norms(rows)[:, np.newaxis] * _norms(squares))
         else:
             # This changes only the scale of C, so that one grid serves every order and any units.
-            K = K / np.average(norms * norms, weights=self._weights)
+            K = K / (np.average(squares, weights=self._weights) or 1.0)
         return K if self.degree == 1 else (1.0 + K) ** self.degree
 
 
@@ -106,8 +106,12 @@ def growth(overlaps: Floats, order: int) -> Floats:
     return total
 
 
-def _norms(values: Floats, observed: Floats, order: int) -> Floats:
-    squares = (values * values).sum(axis=1) * growth(observed.sum(axis=1), order)
+def _squares(values: Floats, observed: Floats, order: int) -> Floats:
+    """k(x, x) of each row."""
+    return np.asarray((values * values).sum(axis=1) * growth(observed.sum(axis=1), order))
+
+
+def _norms(squares: Floats) -> Floats:
     # A row of zeros has norm 0; its kernel values are 0 whatever the divisor.
     return np.where(squares > 0, np.sqrt(squares), 1.0)
 

@@ -17,7 +17,8 @@ epsilon_insensitive regression      max(0, |f - y| - 0.1)
 
 In binary classification y is +1 or -1. A loss with an unbounded slope has a ``smoothness``, its largest
 second derivative. The step size is then kept below ``1 / (smoothness * k(x, x))``, which reaches the label
-exactly: the bounds of Algorithm 1 need a Lipschitz loss, and larger steps would overshoot and diverge.
+exactly: the bounds of Algorithm 1 need a Lipschitz loss, and larger steps would overshoot and diverge. The
+squared hinge of several classes moves two vectors at once, and its steps are at most half of that.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ _LEARNING = (
         "rho",
         STRENGTH,
         {"karma": None, "explicit": None},
-        "karma, and explicit with --update sgd: regularisation, with steps of exactly 1/(rho t). karma: auto "
-        "minimises the regret bound.",
+        "karma, and explicit with --update sgd: regularisation, with steps of 1/(rho t); with a squared loss "
+        "none goes past the label. karma: auto minimises the regret bound.",
         default_text=f"{DEFAULT_RHO:g}, and no long first steps",
         metavar="FLOAT|auto",
         or_auto=True,

@@ -26,9 +26,10 @@ from streamkarma.baselines.base import WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
+from streamkarma.baselines.tables import moments
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
 from streamkarma.regret.calibration import Calibration
-from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
+from streamkarma.regret.losses import STRENGTH, pointwise_loss, unit_of, wrong
 from streamkarma.regret.oracle import (
     LIPSCHITZ,
     REGULARITY,
@@ -130,7 +131,7 @@ def evaluate_baseline(
         raise ValueError("needs complete vectors (--full NAME) of all events")
     y, weights = table.facts[:, TARGET], table.facts[:, WEIGHT]
     fit = Fit(entry, task, loss, table.attributes, int(y.max()) + 1 if task == "multiclass" else 1)
-    X = table.full if entry.oracle and table.full is not None else table.X
+    X = table.full if entry.oracle and table.full is not None else near_units(table.X)
     if entry.name == "projection-full":
         if table.whole is None:
             raise ValueError(
@@ -155,6 +156,18 @@ def evaluate_baseline(
         row["held_out_error"] = float(wrong(task, held, y).mean())
         row["held_out_standard_error"] = table.events * spread / float(np.sqrt(len(y)))
     return row
+
+
+def near_units(X: Floats) -> Floats:
+    """Columns in units in which their values spread by about 1, without moving zero.
+
+    Those of a learner that standardises are left as they are.
+    """
+    # Without zeros, a category's column is constant.
+    varied = np.where(X == 0.0, np.nan, X)
+    largest = np.nanmax(np.abs(varied), axis=0, initial=0.0)
+    is_constant = np.nanmin(varied, axis=0, initial=np.inf) >= np.nanmax(varied, axis=0, initial=-np.inf)
+    return np.asarray(X / unit_of(np.where(is_constant, largest, moments(varied)[1])))
 
 
 def compare_losses(table: EventTable, losses: Floats) -> dict[str, Any]:
@@ -244,7 +257,7 @@ class Fit:
         """Scores of each row from a fit without its fold; None if there are too few rows."""
         if len(y) < 2 * FOLDS:
             return None
-        fold = np.random.RandomState(0).permutation(len(y)) % FOLDS
+        fold = self._folds(y)
         raw = np.empty((len(y), self.columns))
 
         def of(rows: NDArray[np.bool_]) -> Floats | None:
@@ -261,6 +274,19 @@ class Fit:
             # Laplace's rule: as likely as if one additional row had been of an unseen class.
             held[part] = self._complete(scores, raw[part], float(np.log1p(rest.sum())))
         return held
+
+    def _folds(self, y: Floats) -> NDArray[np.intp]:
+        """The fold of each row, at random, with each class spread evenly over the folds.
+
+        Otherwise a fit lacks just those labels of which its fold has too many. The calibration, which sees
+        the scores of all folds, would learn to infer labels from that.
+        """
+        order = np.random.RandomState(0).permutation(len(y))
+        if self.task != "regression":
+            order = order[np.argsort(y[order], kind="stable")]
+        folds = np.empty(len(y), np.intp)
+        folds[order] = np.arange(len(y)) % FOLDS
+        return folds
 
     def _raw(self, X: Floats, y: Floats, weights: Floats | None) -> Scores:
         """Fit the baseline, weighted if it supports weights; returns a function that computes its scores."""

@@ -134,7 +134,11 @@ def bound_terms(
         for epoch in learner.epochs(events.stands_for)
     ]
     highest = ceiling(events, Q, rival, bounds[0], learner.normalize) if len(bounds) == 1 else None
-    return {**measured.doubled(bounds), "ceiling": highest, "strays": learner.strays}
+    strays = learner.strays
+    if events.stands_for > len(events.y):
+        sampled = f"L, X and λ are those of a sample of {len(events.y):,} events"
+        strays = f"{strays}; {sampled}" if strays else sampled
+    return {**measured.doubled(bounds), "ceiling": highest, "strays": strays}
 
 
 def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:

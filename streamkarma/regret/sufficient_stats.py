@@ -17,7 +17,7 @@ from streamkarma._engine import add_outer_products
 from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT
-from streamkarma.regret.losses import STRENGTH
+from streamkarma.regret.losses import STRENGTH, unit_of
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -122,7 +122,7 @@ class SufficientStats:
         """The smallest sum of w (y - f)² over linear f on the imputed events.
 
         To be exact, the squared loss at the minimum of ``½‖w‖² + C Σ w (y - f)²``, with C so large that the
-        penalty is negligible.
+        penalty is negligible, in units of the coordinates' own spreads.
         """
         u = np.delete(self.matrix, 1, axis=0)
         G = np.delete(u, 1, axis=1)
@@ -138,8 +138,11 @@ class SufficientStats:
             T[1:, 0] = means
             T[np.arange(1, k + 1), np.arange(2, 2 * k + 1, 2)] = -means
         A, c = T @ G @ T.T, T @ cross
-        penalty = np.full(k + 1, 0.5 / STRENGTH)
-        penalty[0] = 0.0
+        seen = np.maximum(G[0, 2::2], np.finfo(float).tiny)
+        mean, square = G[0, 1::2] / seen, np.diag(G)[1::2] / seen
+        varies = square - mean**2 > 1e-12 * square
+        units = unit_of(np.sqrt(np.where(varies, square - mean**2, square)))
+        penalty = np.append(0.0, 0.5 / STRENGTH * units**2)
         if A[0, 0] == 0:
             return 0.0
         # Unused columns have only a penalty.

@@ -14,7 +14,7 @@ from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.results import ClassificationResult
-from streamkarma.events.reservoir import Arrays
+from streamkarma.events.reservoir import WEIGHT, Arrays
 from streamkarma.parameters.learning import DEFAULT_RHO
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import AUTO
@@ -128,8 +128,9 @@ class RegretAdapter:
         if "bound" in row:
             return {**row["bound"], "regret": row["regret"]}
         epochs = learner.epochs(events)
+        sample = self.tracker.reservoir.snapshot()
         known = {
-            "L": 1.0,
+            "L": float(sample.facts[:, WEIGHT].max()) if sample.exact else None,
             "rho": epochs[-1].rho,
             "gamma": epochs[-1].gamma,
             "T": events,
@@ -150,6 +151,7 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
             ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
             ("a --budget: support vectors are pruned", model.budget is not None),
             ("--forget", model.forget is not None),
+            ("--loss squared_hinge: its slope has no bound", model.loss not in LIPSCHITZ),
             ("--class-weight: it learns from other losses than are compared", model.class_weight is not None),
             ("predictions by the average of all iterates", model.average),
             ("the model had learned before", model.steps != events),

@@ -101,6 +101,13 @@ impl Loss {
         if self == Self::Hinge { lack } else { lack * lack }
     }
 
+    /// How many vectors an event moves towards or away from its label at full slope, one per class: the limit of the step
+    /// size is divided by it. The squared hinge grows with the difference of two scores; of the other losses with a slope
+    /// per class the slope is bounded.
+    pub fn vectors_moved(self, classes: usize) -> f64 {
+        if self == Self::SquaredHinge && classes > 1 { 2.0 } else { 1.0 }
+    }
+
     /// The loss of one score, or of one score per class; `slopes` receives the derivatives.
     pub fn judge(self, scores: &[f64], label: f64, slopes: &mut [f64]) -> f64 {
         if let [score] = scores {

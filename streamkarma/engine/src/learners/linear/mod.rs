@@ -61,7 +61,8 @@ pub struct Step {
     pub eta: f64,
     /// SGD: regularisation strength; 0 (none) only with a constant step size.
     pub rho: f64,
-    /// SGD: the step size is held below 1 / (steepness |phi|² weight); 0 for no such limit.
+    /// SGD: the step size is held below 1 / (steepness |phi|² weight), see [`Loss::vectors_moved`]; 0 for no such
+    /// limit.
     pub steepness: f64,
     /// Number of steps after which what was learned has half its weight, 1 or more; 0 for never.
     pub half_life: f64,

@@ -46,7 +46,8 @@ impl LinearModel {
             eta = 1.0 / (step.rho * (self.steps as f64).min(self.memory));
         }
         if step.steepness > 0.0 {
-            let curvature = phi.iter().map(|x| x * x).sum::<f64>() * (step.steepness * weight);
+            let vectors = step.loss.vectors_moved(self.classes);
+            let curvature = phi.iter().map(|x| x * x).sum::<f64>() * (step.steepness * weight * vectors);
             if curvature * eta > 1.0 {
                 eta = 1.0 / curvature;
             }

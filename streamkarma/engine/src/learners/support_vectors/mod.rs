@@ -53,7 +53,7 @@ pub struct Rule {
     pub eta: f64,
     /// The loss to minimise.
     pub loss: Loss,
-    /// The step is capped at `1 / (steepness k(x, x) weight)`; 0 for no cap.
+    /// The step is capped at `1 / (steepness k(x, x) weight)`, see [`Loss::vectors_moved`]; 0 for no cap.
     pub steepness: f64,
     /// Maximum number of support vectors; 0 for no limit.
     pub budget: usize,
@@ -151,14 +151,16 @@ impl SupportVectors {
     /// The step of Algorithm 1, from the slopes at an event; `square` is its k(x, x).
     fn update(&mut self, event: &Event, square: f64, weight: f64) {
         self.steps += 1;
-        let eta = self.rule.step_size(self.steps, square * weight);
+        let vectors = self.rule.loss.vectors_moved(self.slopes.len());
+        let eta = self.rule.step_size(self.steps, square * weight * vectors);
         // v ← (1 - ηρ) v
         self.vectors.decay(1.0 - eta * self.rule.rho);
         // v ← v - η l' φ(x)
         let mut norm = 0.0;
         for slope in &mut self.slopes {
             *slope *= -eta * weight / self.vectors.scale;
-            norm += *slope * *slope * square;
+            // In this order: the square of a slope at large values is too small for a number.
+            norm += *slope * (*slope * square);
         }
         if norm > 0.0
             && let Some(slot) = self.slot_for(event, norm)
