@@ -8,8 +8,10 @@ use super::calibration::{
 use super::completeness::{Completeness, Observed};
 use super::fixed_share::{Blend, Shares};
 use super::newton::DRIFT;
+use super::range::Range;
 use super::resting::Resting;
 use super::scales::Scales;
+use super::ties::Ties;
 use crate::math::exp;
 
 /// Window of the running means, in events: the scale of a score changes while its expert learns.
@@ -138,6 +140,10 @@ pub struct Aggregator {
     pub(super) completeness: Completeness,
     /// The scale of the members' errors in a regression.
     pub(super) scales: Scales,
+    /// Whether most targets of a regression are equal.
+    pub(super) ties: Ties,
+    /// The range of its targets.
+    pub(super) range: Range,
     pub(super) resting: Resting,
     pub(super) steps: u64,
     pub(super) scratch: Scratch,
@@ -161,6 +167,8 @@ impl Aggregator {
             blend: Blend::new(experts, classes == 1 && !regression),
             completeness: Completeness::new(),
             scales: Scales::new(regression),
+            ties: Ties::default(),
+            range: Range::default(),
             resting: Resting::default(),
             steps: 0,
             scratch: Scratch::new(experts, classes),
@@ -171,6 +179,11 @@ impl Aggregator {
     #[must_use]
     pub fn with_absolute_loss(self) -> Self {
         Self { absolute: true, ..self }
+    }
+
+    /// The variance of the residuals if most targets are equal and the loss is squared; see [`super::ties`].
+    pub(super) fn variance_beside_ties(&self) -> Option<f64> {
+        self.ties.variance().filter(|_| self.regression && !self.absolute)
     }
 
     /// The number of experts mixed.

@@ -14,6 +14,7 @@ use super::averaging::{Shared, mean};
 use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
 use super::late::Late;
 use super::resting::Resting;
+use super::ties::Ties;
 use crate::change::Change;
 use crate::learner::Learner;
 use crate::merging::{ensure_alike, of_kind, relabelled, relabelled_rows};
@@ -98,6 +99,7 @@ impl Aggregator {
         let (rate, away) = (square.sqrt() / (stretch * unit.sqrt()), shift / (stretch * unit.sqrt()));
         self.completeness.carry(rate, away);
         self.scales.carry(rate);
+        self.ties.carry(rate);
         let parameters = self.calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0;
         let covariances = self.calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0;
         for ([slope, offset], covariance) in parameters.iter_mut().zip(covariances) {
@@ -159,6 +161,8 @@ impl Aggregator {
         self.shares.weights = parts.weights(|part| &part.shares.weights);
         self.shares.means = parts.mean(|part| &part.shares.means);
         self.scales.weights = parts.weights(|part| &part.scales.weights);
+        self.ties = Ties::merged(parts.0.iter().map(|(part, share)| (part.ties, *share)));
+        parts.0.iter().for_each(|(part, _)| self.range.join(&part.range));
         let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
         self.resting = Resting::merged(&resting);
     }

@@ -262,9 +262,9 @@ fn target_unit_jumps_reset_recent_errors() {
     let shift = |spread: f64| {
         let (mut recent, mut mixed) = (model.recent.clone().unwrap(), [0.7]);
         let (unit, mut only_predicted) = (Unit { centre: 0.0, spread }, [0.7]);
-        recent.step(&Lesson { unit, ..Lesson::NONE }, 1.5, &mut only_predicted, f64::NAN);
+        recent.step(&Lesson { unit, ..Lesson::NONE }, 1.5, None, &mut only_predicted, f64::NAN);
         recent.asked = 0;
-        recent.step(&Lesson { unit, ..Lesson::of(0.5) }, 1.5, &mut mixed, 0.0);
+        recent.step(&Lesson { unit, ..Lesson::of(0.5) }, 1.5, None, &mut mixed, 0.0);
         assert_eq!(only_predicted, mixed);
         mixed[0] - 0.7
     };

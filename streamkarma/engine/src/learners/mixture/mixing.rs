@@ -122,10 +122,25 @@ impl Mixing<'_> {
             let Aggregator { resting, steps, .. } = &mut *self.aggregator;
             resting.decide(*steps);
         }
-        match &mut self.recent {
-            Some(recent) if !is_late => recent.step(lesson, unit, mixed, loss),
+        let beside_ties = self.aggregator.variance_beside_ties();
+        let loss = match &mut self.recent {
+            Some(recent) if !is_late => recent.step(lesson, unit, beside_ties, mixed, loss),
             _ => loss,
+        };
+        if self.aggregator.regression { self.bound(lesson, mixed, loss) } else { loss }
+    }
+
+    /// Bound the number that is predicted by the targets before it; returns its loss, which was `loss`.
+    fn bound(&mut self, lesson: &Lesson, mixed: &mut [f64], loss: f64) -> f64 {
+        let Aggregator { range, ties, .. } = &mut *self.aggregator;
+        let bounded = range.bound(mixed[0], lesson.unit);
+        let is_beyond = bounded != mixed[0];
+        mixed[0] = bounded;
+        if lesson.is_learned() && lesson.target.is_finite() {
+            range.observe(lesson.target);
+            ties.observe(lesson.target, lesson.weight);
         }
+        if is_beyond { (bounded - lesson.label) * (bounded - lesson.label) } else { loss }
     }
 
     /// Returns the loss, and whether the label came late.

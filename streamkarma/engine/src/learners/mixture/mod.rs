@@ -25,6 +25,7 @@ mod newton;
 mod numbers;
 #[cfg(test)]
 mod parrots;
+mod range;
 mod recent;
 mod recent_state;
 mod relevance;
@@ -42,6 +43,7 @@ mod state;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod ties;
 mod together;
 
 use std::collections::BTreeSet;

@@ -26,6 +26,7 @@ use super::fixed_share::Shares;
 use super::multiclass::squared_gradient;
 use super::newton::{Newton, Objective};
 use super::numbers::{FREEDOM, OUTLYING, student};
+use super::ties::gaussian;
 use crate::learner::Lesson;
 use crate::math::{dot, exp, log};
 
@@ -137,8 +138,16 @@ impl Recent {
     }
 
     /// Adjust the prediction `mixed`, and learn from the label. Returns the loss, which is `loss` if nothing is
-    /// adjusted. `unit` is the root mean square of targets.
-    pub fn step(&mut self, lesson: &Lesson, unit: f64, mixed: &mut [f64], loss: f64) -> f64 {
+    /// adjusted. `unit` is the root mean square of targets; `beside_ties` is the variance of residuals if most targets
+    /// are equal.
+    pub fn step(
+        &mut self,
+        lesson: &Lesson,
+        unit: f64,
+        beside_ties: Option<f64>,
+        mixed: &mut [f64],
+        loss: f64,
+    ) -> f64 {
         self.said.copy_from_slice(mixed);
         let is_same_unit = self.follow_unit(lesson);
         let is_next = self.asked == 0 || self.asked == lesson.ticket;
@@ -158,7 +167,7 @@ impl Recent {
         let own = if is_next { self.loss(lesson.label, mixed) } else { loss };
         if lesson.is_learned() {
             if is_next {
-                self.learn(lesson, unit, mixed);
+                self.learn(lesson, unit, beside_ties, mixed);
             }
             self.remember(lesson, unit);
         }
@@ -226,10 +235,10 @@ impl Recent {
         }
     }
 
-    fn learn(&mut self, lesson: &Lesson, unit: f64, mixed: &[f64]) {
+    fn learn(&mut self, lesson: &Lesson, unit: f64, beside_ties: Option<f64>, mixed: &[f64]) {
         self.events += 1;
         if self.regression {
-            self.learn_number(lesson, unit, mixed[0]);
+            self.learn_number(lesson, unit, beside_ties, mixed[0]);
         } else if self.classes == 1 {
             self.learn_two(lesson, mixed[0]);
         } else {
@@ -261,14 +270,20 @@ impl Recent {
     }
 
     /// Learn by the squared loss, or by Huber's, which is absolute for residuals beyond their scale.
-    fn learn_number(&mut self, lesson: &Lesson, unit: f64, mixed: f64) {
+    fn learn_number(&mut self, lesson: &Lesson, unit: f64, beside_ties: Option<f64>, mixed: f64) {
         let (target, weight) = (clip(lesson.label / unit, FARTHEST), lesson.weight);
         let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
-        let mut likelihoods = [student((self.said[0] / unit - target) / scale), student(residual / scale)];
+        let residuals = [self.said[0] / unit - target, residual];
+        let mut likelihoods = residuals.map(|residual| student(residual / scale));
+        let (mut widest, mut variance) =
+            (if self.absolute { scale } else { OUTLYING * scale }, (scale * scale).min(1.0));
+        if let Some(all) = beside_ties {
+            (widest, variance) = (FARTHEST, all.max(1.0));
+            gaussian(all, &[1.0, 1.0], &residuals, &mut likelihoods);
+        }
         self.shares.update(&mut likelihoods, weight, f64::INFINITY, self.events);
         self.variance = moved_square(scale, (mixed / unit - target) / scale, weight, self.events as f64);
-        let widest = if self.absolute { scale } else { OUTLYING * scale };
-        let curvature = weight / (scale * scale).min(1.0);
+        let curvature = weight / variance;
         let slope = curvature * clip(residual, widest);
         self.newton(lesson, None, Objective::Square { slope, curvature });
     }

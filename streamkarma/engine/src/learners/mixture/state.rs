@@ -8,8 +8,10 @@ use super::calibration::{OFFSET_PRIOR_VARIANCE, SMALLEST, prior_variances};
 use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness, MEASURES};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
+use super::range::Range;
 use super::relevance::Relevance;
 use super::resting_state;
+use super::ties::Ties;
 use crate::state::{Refused, State, ensure};
 
 /// Why a state is rejected.
@@ -74,6 +76,11 @@ impl Aggregator {
         state.put_f64s("adjusting", parameters.to_vec(), &[adjusting]);
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[adjusting, adjusting]);
         state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
+        if self.regression {
+            state.put_f64s("ties", self.ties.numbers().to_vec(), &[3]);
+            let range = self.range.numbers();
+            state.put_f64s("range", range.clone(), &[range.len()]);
+        }
         self.resting.put(&mut state);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
         state
@@ -95,7 +102,13 @@ impl Aggregator {
             _ => return Err(CONTRADICTION.to_owned()),
         };
         ensure(columns != 1 && !(columns > 0 && self.regression), CONTRADICTION)?;
-        ensure(state.0.len() == ARRAYS, CONTRADICTION)?;
+        // Absent from older files.
+        let more = if self.regression {
+            ["ties", "range"].iter().filter(|name| state.f64s(name).is_ok()).count()
+        } else {
+            0
+        };
+        ensure(state.0.len() == ARRAYS + more, CONTRADICTION)?;
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
         restored.absolute = self.absolute;
         restored.resting = self.resting.restarted();
@@ -111,6 +124,12 @@ impl Aggregator {
         let (steps, shape) = state.i64s("steps").ok()?;
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
         self.resting.take(state, self.steps).ok()?;
+        if let Ok((numbers, _)) = state.f64s("ties") {
+            self.ties = Ties::restored(numbers)?;
+        }
+        if let Ok((numbers, _)) = state.f64s("range") {
+            self.range = Range::restored(numbers)?;
+        }
         let known = &mut self.calibration;
         copy_arrays(
             state,

@@ -365,7 +365,9 @@ fn states_that_contradict_themselves_are_refused() {
         let (stream, mut model) = (Stream::new(kind), mixture(kind, 0));
         run(&mut model, &stream, 0, EVENTS);
         let good = model.state();
-        for name in good.0.keys() {
+        // Older files lack the targets' ties and their range; see there for what is refused.
+        let is_required = |name: &str| !["ties", "range"].contains(&name);
+        for name in good.0.keys().filter(|name| is_required(name)) {
             let mut fewer = good.clone();
             fewer.0.remove(name);
             assert!(mixture(kind, 0).restore(&fewer, 16, 16).is_err(), "no {name}");
@@ -381,7 +383,7 @@ fn states_that_contradict_themselves_are_refused() {
                 assert!(mixture(kind, 0).restore(&state, 16, 16).is_err(), "{name} times {change}");
             }
         }
-        for (name, array) in &good.0 {
+        for (name, array) in good.0.iter().filter(|(name, _)| is_required(name)) {
             let Array::F64(_, shape) = array else { continue };
             let mut state = good.clone();
             state.put_f64s(name, Vec::new(), &vec![0; shape.len()]);

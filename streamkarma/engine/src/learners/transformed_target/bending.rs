@@ -1,7 +1,7 @@
 //! The curve fitted to the targets so far, or to their logarithms if all are above 0.
 
 use super::johnson::{Johnson, MOST_LIFT};
-use super::quantiles::Quantiles;
+use super::quantiles::{Quantiles, are_tied};
 use crate::learner::{Lesson, Unit};
 use crate::math::{exp, log};
 use crate::scale::{LARGEST, within};
@@ -76,6 +76,8 @@ pub struct Curve {
     /// Whether the curve is applied to logarithms.
     is_logarithmic: bool,
     johnson: Johnson,
+    /// Whether many targets are equal. Near these the curve is steep, and residuals are far from Gaussian.
+    pub is_tied: bool,
 }
 
 impl Curve {
@@ -88,8 +90,9 @@ impl Curve {
     fn through(labels: &Quantiles, logarithms: Option<&Quantiles>) -> Self {
         let strangeness = Johnson::strangeness(&labels.now);
         let logarithms = logarithms.filter(|own| Johnson::strangeness(&own.now) < strangeness);
-        let johnson = Johnson::through(&logarithms.unwrap_or(labels).now);
-        Self { is_logarithmic: logarithms.is_some(), johnson }
+        let quantiles = &logarithms.unwrap_or(labels).now;
+        let (johnson, is_tied) = (Johnson::through(quantiles), are_tied(quantiles));
+        Self { is_logarithmic: logarithms.is_some(), johnson, is_tied }
     }
 
     /// The target of a lesson, transformed to be nearly standard Gaussian.

@@ -11,6 +11,9 @@ const FLAT: f64 = 1e-3;
 
 impl TransformedTarget {
     pub(super) fn explain_bent(&mut self, event: Event, into: &mut Explanation) {
+        if into.scores[0].is_nan() {
+            return;
+        }
         let inner = Explanation::of(&mut *self.inner, event, &[], 0, Unit::NONE);
         let (z, said) = (inner.scores[0], |z| self.unbend(&self.bending.curve, z, into.unit));
         let slope = if z.abs() < FLAT {

@@ -114,6 +114,8 @@ impl TransformedTarget {
     /// The score for the inner learner's score z.
     fn unbend(&self, curve: &Curve, z: f64, unit: Unit) -> f64 {
         match self.point {
+            // The mean of residuals that are not Gaussian is unknown: no prediction.
+            Point::Mean if curve.is_tied => f64::NAN,
             Point::Mean => curve.mean(z, self.variance, unit),
             Point::Median => curve.median(z, unit),
         }

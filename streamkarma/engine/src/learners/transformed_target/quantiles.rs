@@ -153,6 +153,11 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |(target, _)| *target)
 }
 
+/// Whether the inner quantiles are apart only because they were kept so: many targets are equal.
+pub fn are_tied(now: &[f64; 4]) -> bool {
+    now[2] - now[1] < 1.01 * LEAST_MIDDLE * (now[3] - now[0])
+}
+
 /// Whether quantiles ascend, with the inner two apart.
 fn are_apart(now: &[f64; 4]) -> bool {
     // The distance is half as large where an inner quantile equals an outer one, less rounding errors.

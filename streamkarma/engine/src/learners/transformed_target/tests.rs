@@ -15,7 +15,7 @@ use crate::state::{Array, State};
 const EVENTS: usize = 1500;
 
 impl Random {
-    pub(super) fn gaussian(&mut self) -> f64 {
+    pub fn gaussian(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 }
