@@ -1,7 +1,8 @@
 //! Standardised targets of a regression.
 
+use crate::math::within;
 use crate::scale::summary::Summary;
-use crate::scale::{LARGEST, Scale, within};
+use crate::scale::{LARGEST, Scale};
 use crate::state::{Refused, ensure};
 
 /// Maximum distance of a target from the mean, in standard deviations.

@@ -6,8 +6,9 @@
 
 use super::merging::total;
 use super::state::LARGEST_SUM;
-use super::{CUT, LARGEST, START, START_CUT, Scale, Sums, within};
+use super::{CUT, LARGEST, START, START_CUT, Scale, Sums};
 use crate::cleaning::{OUT, VOTES};
+use crate::math::within;
 use crate::state::{Refused, ensure};
 
 /// Maximum number of buckets.

@@ -39,7 +39,8 @@ use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::refits::Refits;
 use crate::learners::table::Table;
 use crate::loss::Loss;
-use crate::scale::{CLIP, LARGEST, within};
+use crate::math::within;
+use crate::scale::{CLIP, LARGEST};
 use crate::state::{Refused, State, ensure};
 
 /// Settings, fixed for the lifetime of the learner.

@@ -10,10 +10,10 @@
 //! targets, up to 9 % higher for skewed ones.
 
 use super::aggregator::{Aggregator, Count, ExpertScores, Scratch};
-use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
+use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, ema, sanitise};
 use super::newton::{Newton, Objective};
 use super::resting::without;
-use crate::math::{dot, exp};
+use crate::math::{dot, exp, within};
 
 /// Degrees of freedom of the members' densities.
 pub const FREEDOM: f64 = 4.0;
@@ -54,7 +54,7 @@ impl Aggregator {
                 scratch.logits[e] = 0.0;
                 continue;
             }
-            features[e] = [clip(sanitise(scores[e]) / unit, FARTHEST), 1.0];
+            features[e] = [within(sanitise(scores[e]) / unit, FARTHEST), 1.0];
             scratch.logits[e] = dot(&parameters[e], &features[e]);
         }
         scratch.logits[*experts] = completeness.adjusted(dot(&blend.mix, &scratch.logits));
@@ -66,7 +66,7 @@ impl Aggregator {
         self.steps += 1;
         let square = ema(self.calibration.squares[0], target * target, weight / (weight + seen));
         self.calibration.squares.fill(square);
-        let target = clip(target / unit, FARTHEST);
+        let target = within(target / unit, FARTHEST);
         self.observe_number(target, weight);
         self.judge_numbers(target, Count { weight, events });
         let Scratch { weights, likelihoods, .. } = &mut self.scratch;
@@ -93,7 +93,7 @@ impl Aggregator {
         }
         for m in 0..=self.experts {
             if self.scratch.weights[m] > 0.0 {
-                let residual = clip(self.scratch.residuals[m], OUTLYING * scale);
+                let residual = within(self.scratch.residuals[m], OUTLYING * scale);
                 let steepness = if self.absolute { (scale / residual.abs()).min(STEEPEST) } else { 1.0 };
                 self.calibrate_number(m, Count { weight: weight * steepness / noise, events }, residual);
             }

@@ -49,7 +49,8 @@ use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::refits::Refits;
 use crate::loss::Loss;
-use crate::scale::{LARGEST, within};
+use crate::math::within;
+use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
 
 /// How trees are fitted.
