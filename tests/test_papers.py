@@ -21,8 +21,8 @@ from streamkarma.baselines import (
     ProjectionClassifier,
     named,
 )
-from streamkarma.baselines.karma import growth
 from streamkarma.baselines.projection import projected
+from streamkarma.core.kernel import growth
 
 NAN = np.nan
 

@@ -13,6 +13,7 @@ from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedReg
 from streamkarma.baselines.machines import Kernels, fit_gram
 from streamkarma.baselines.tables import Floats, Scaler, zero_filled
 from streamkarma.baselines.tuning import Choice
+from streamkarma.core.kernel import growth
 
 #: The candidate orders of [H].
 GAMMAS = (1, 2, 3, 4)
@@ -96,14 +97,6 @@ class _BatchKARMA(Baseline):
             # This changes only the scale of C, so that one grid serves every order and any units.
             K = K / np.average(norms * norms, weights=self._weights)
         return K if self.degree == 1 else (1.0 + K) ** self.degree
-
-
-def growth(overlaps: Floats, order: int) -> Floats:
-    """G(n) = 1 + n + … + n^(order-1), for a whole array."""
-    total = np.ones_like(overlaps)
-    for _ in range(order - 1):
-        total = total * overlaps + 1.0
-    return total
 
 
 def _norms(values: Floats, observed: Floats, order: int) -> Floats:
