@@ -244,19 +244,26 @@ def _finite(what: str, value: Any) -> float:
     return number
 
 
-class _WrappedClassifier(base.Classifier):
+class _Wrapped(base.Estimator):
+    """What both kinds of wrapped models have in common."""
+
     def __init__(self, model: Any, tracker: RegretTracker) -> None:
         self.model = model
         self.tracker = tracker
+
+    def predict_one(self, x: Any, **more: Any) -> Any:
+        """Predict with the wrapped model; a classifier may have its own threshold."""
+        return self.model.predict_one(x, **more)
+
+
+class _WrappedClassifier(_Wrapped, base.Classifier):
+    def __init__(self, model: Any, tracker: RegretTracker) -> None:
+        super().__init__(model, tracker)
         self._last: tuple[Any, Any] = (None, None)
 
     @property
     def _multiclass(self) -> bool:
         return bool(self.model._multiclass)
-
-    def predict_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model, which may have its own threshold."""
-        return self.model.predict_one(x, **more)
 
     def predict_proba_one(self, x: Any, **more: Any) -> Any:
         """Predict with the wrapped model."""
@@ -275,15 +282,7 @@ class _WrappedClassifier(base.Classifier):
         self.model.learn_one(x, y, **more)
 
 
-class _WrappedRegressor(base.Regressor):
-    def __init__(self, model: Any, tracker: RegretTracker) -> None:
-        self.model = model
-        self.tracker = tracker
-
-    def predict_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model."""
-        return self.model.predict_one(x, **more)
-
+class _WrappedRegressor(_Wrapped, base.Regressor):
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
         # Some models return None before they have learned; river's metrics skip that as well.
