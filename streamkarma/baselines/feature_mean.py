@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from streamkarma.baselines.imputer_base import AcceptsMissing
 from streamkarma.baselines.tables import Floats, Scaler, moments
 
 Codes = NDArray[np.intp]
@@ -34,7 +35,7 @@ class FeatureMean(NamedTuple):
     steps: int
 
 
-class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
     """Class-based mean imputation in the feature space of a kernel ([D]'s MeanFeat).
 
     Completes the rows of ``fit`` with the ω̂ that minimises, over the missing values,
@@ -105,11 +106,6 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Complete a table, and learn how to complete new rows.
