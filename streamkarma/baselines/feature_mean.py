@@ -52,9 +52,9 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
     scale
         Standardise each column by its observed values first (undone afterwards).
     tol
-        A search ends when a step lowers the objective by less than this fraction.
+        A search ends when a step lowers the objective by less than this fraction; 0 or more (default 1e-9).
     max_iter
-        Maximum number of steps of a search.
+        Maximum number of steps of a search, 1 or more (default 500).
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
         """
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if self.kernel not in ("rbf", "linear"):
-            raise ValueError(f"kernel is rbf or linear, not {self.kernel!r}")
+            raise ValueError(f"kernel must be rbf or linear, not {self.kernel!r}")
         if self.width is not None and not self.width > 0:
             raise ValueError(f"width must be a number above 0, or None for 1 / d, not {self.width}")
         self._width = self.width if self.width is not None else 1.0 / rows.shape[1]

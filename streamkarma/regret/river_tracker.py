@@ -85,18 +85,18 @@ class RegretTracker:
         seed: int = 0,
     ) -> None:
         if task not in ("classification", "regression"):
-            raise UsageError(f"task is classification or regression, not {shown(task)}")
+            raise UsageError(f"task must be classification or regression, not {shown(task)}")
         known = LOSSES["binary" if task == "classification" else "regression"]
         if loss is not None and loss not in known:
-            raise UsageError(f"loss is one of {', '.join(known)}, not {shown(loss)}")
+            raise UsageError(f"loss must be one of {', '.join(known)}, not {shown(loss)}")
         if not Integer(1).holds(memory):
-            raise UsageError(f"memory is 1 or more, not {shown(memory)}")
+            raise UsageError(f"memory must be 1 or more, not {shown(memory)}")
         if not (isinstance(seconds, (int, float)) and seconds > 0.0):
             raise UsageError(f"seconds must be a number above 0, not {shown(seconds)}")
         if not Integer(0, 2**31 - 1).holds(seed):
-            raise UsageError(f"seed is an integer from 0 to 2^31 - 1, not {shown(seed)}")
+            raise UsageError(f"seed must be an integer from 0 to 2^31 - 1, not {shown(seed)}")
         if not isinstance(scale, bool):
-            raise UsageError(f"scale is True or False, not {shown(scale)}")
+            raise UsageError(f"scale must be True or False, not {shown(scale)}")
         self.task = task
         self.loss = loss or known[0]
         self.scale = scale
