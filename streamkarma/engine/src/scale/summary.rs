@@ -181,7 +181,7 @@ impl Summary {
     ///
     /// If no values could produce them.
     pub fn from_rows(rows: &[[f64; WIDTH]]) -> Result<Self, Refused> {
-        const WHY: &str = "the summaries of numbers make no sense";
+        const WHY: &str = "the summaries of numbers are invalid";
         let coarser = rows.first().map_or(0.0, |row| row[0]);
         ensure((0.0..=LONGEST_KEY).contains(&coarser) && coarser.fract() == 0.0 && rows.len() <= MOST, WHY)?;
         let mut summary = Self { coarser: coarser as u32, buckets: Vec::new() };

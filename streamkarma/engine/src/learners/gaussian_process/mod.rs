@@ -91,7 +91,10 @@ impl GaussianProcess {
     /// If the window is too short or too long.
     pub fn new(settings: Settings) -> Result<Self, Refused> {
         let Settings { window, half_life } = settings;
-        ensure((1..=MOST_EVENTS).contains(&window), &format!("the window has 1 to {MOST_EVENTS} events"))?;
+        ensure(
+            (1..=MOST_EVENTS).contains(&window),
+            &format!("window must be between 1 and {MOST_EVENTS}, not {window}"),
+        )?;
         let refits = Refits::new(window, half_life);
         Ok(Self { settings, refits, fitted: None, z: Vec::new(), slopes: [0.0] })
     }

@@ -7,7 +7,7 @@ use super::Mixture;
 use super::dormancy::NAP;
 use super::mixing::Mixing;
 use super::resting::{Rest, Resting, lessons_up_to};
-use super::together::run_together;
+use super::scheduler::run_together;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::math::within;
