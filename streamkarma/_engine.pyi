@@ -196,9 +196,13 @@ class Encoder:
     def ticket(self) -> int:
         """The ticket of the last ``step``; 0 for none."""
 
-    def check(self, record: Any) -> None: ...
+    def check(self, record: Any) -> None:
+        """Raise RecordError if a record is not an event; it leaves no trace."""
+
     @property
-    def attributes(self) -> list[Any]: ...
+    def attributes(self) -> list[Any]:
+        """The names of the attributes in the order of their indices, without the constant."""
+
     @property
     def attribute_names(self) -> dict[int, Any]:
         """The names of the attributes by index."""
@@ -208,25 +212,43 @@ class Encoder:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The numbers of attributes and coordinates."""
+        """The numbers of attributes and coordinates in use, without the constant and free indices."""
 
     @property
     def evicted(self) -> int:
         """Number of coordinates that were evicted to make room for others."""
 
     @property
-    def attribute_count(self) -> int: ...
+    def attribute_count(self) -> int:
+        """Number of attribute indices, with the constant's and free ones."""
+
     @property
-    def coordinate_count(self) -> int: ...
+    def coordinate_count(self) -> int:
+        """Number of coordinate indices, with the constant's and free ones."""
+
     @property
-    def owners(self) -> NDArray[np.int32]: ...
+    def owners(self) -> NDArray[np.int32]:
+        """The attribute of each coordinate, by index; -1 for a free one."""
+
     @property
-    def ignored(self) -> int: ...
-    def ignore(self, name: Any, category: str | None) -> None: ...
-    def news(self) -> list[str]: ...
-    def describe(self, coordinate: int) -> _Entry: ...
-    def entries(self) -> list[_Entry | None]: ...
-    def moments(self) -> _Floats: ...
+    def ignored(self) -> int:
+        """Number of values ignored so far, because there was no room for them or they were too long."""
+
+    def ignore(self, name: Any, category: str | None) -> None:
+        """Count a value that was left out elsewhere because it is too long."""
+
+    def news(self) -> list[str]:
+        """Messages about attributes of which a value was ignored for the first time, each returned once."""
+
+    def describe(self, coordinate: int) -> _Entry:
+        """The name of a coordinate's attribute and its category, None for a number's coordinate."""
+
+    def entries(self) -> list[_Entry | None]:
+        """``describe`` of every coordinate in order, without the constant; None for a free one."""
+
+    def moments(self) -> _Floats:
+        """The running scale of each coordinate as a row of a model file."""
+
     def tallies(self) -> NDArray[np.int64]:
         """Counts of each attribute's values, shape (attributes, 10); the constant's row counts events.
 
@@ -279,7 +301,9 @@ class Encoder:
     def restore_entities(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restore and remove such arrays."""
 
-    def mean_and_deviation(self, coordinate: int) -> tuple[float, float]: ...
+    def mean_and_deviation(self, coordinate: int) -> tuple[float, float]:
+        """Running mean and standard deviation of a coordinate."""
+
     def restore(
         self,
         entries: list[_Entry | None],
@@ -394,9 +418,13 @@ class Learner:
     """A learner, which maps blocks of encoded events to scores; see ``core.learner.Learner``."""
 
     @property
-    def classes(self) -> int: ...
+    def classes(self) -> int:
+        """Columns of the scores: 1 for two classes and for regression, else one per class."""
+
     @property
-    def steps(self) -> int: ...
+    def steps(self) -> int:
+        """Number of events learned."""
+
     @property
     def hashed(self) -> bool:
         """Whether names have to keep their indices when models are merged."""
@@ -412,18 +440,29 @@ class Learner:
         observed: _Marks | None = None,
         shared: _Marks | None = None,
         units: tuple[_Floats, _Floats, _Floats] | None = None,
-    ) -> tuple[_Floats, _Floats]: ...
-    def widen(self, classes: int) -> None: ...
+    ) -> tuple[_Floats, _Floats]:
+        """Predict and learn events in order; see ``core.learner.Learner.run``."""
+
+    def widen(self, classes: int) -> None:
+        """Extend to this many classes."""
+
     def copy(self) -> Learner:
         """An independent copy."""
 
-    def restart(self, steps: int) -> None: ...
+    def restart(self, steps: int) -> None:
+        """Forget everything, and continue as after so many events."""
+
     def forget_last(self) -> None:
         """Forget the latest errors: the next event does not follow the last one."""
 
-    def summary(self) -> dict[str, Any]: ...
-    def arrays(self) -> _Arrays: ...
-    def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
+    def summary(self) -> dict[str, Any]:
+        """Sizes of the model, and what became of the examples."""
+
+    def arrays(self) -> _Arrays:
+        """Everything learned, as arrays by name."""
+
+    def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None:
+        """Restore such arrays, whose indices must be below these counts; ValueError if they are invalid."""
 
 class Aggregator:
     """Mixes the scores of arbitrary experts, as ``Mixture`` does with its own."""
@@ -454,7 +493,7 @@ class Subspace:
     """Completes events; see ``core.subspace.Completion``."""
 
     def __init__(
-        self, shrink: float = 5.0, forget: float = 0.0, max_rank_dim: int = 64, rank: int = 16
+        self, shrink: float = 5.0, forget: float = 0.0, max_pairwise_coordinates: int = 64, rank: int = 16
     ) -> None: ...
     def observe(self, events: Block | Encoded) -> None: ...
     def completed(self, events: Block | Encoded) -> _Floats: ...
@@ -536,7 +575,7 @@ def subspace(
     shrink: float = 5.0,
     forget: float = 0.0,
     moving: float = 0.0,
-    max_rank_dim: int = 64,
+    max_pairwise_coordinates: int = 64,
     rank: int = 16,
 ) -> Learner:
     """See ``core.subspace.Subspace``."""

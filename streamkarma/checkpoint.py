@@ -219,7 +219,7 @@ def _read(what: str, file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]
     if length > left:
         raise ModelFileError(f"{what} is truncated; restore it from a copy")
     if length > LONGEST_HEADER:
-        raise ModelFileError(f"{what} has a header of {length:,} bytes, {LONGEST_HEADER:,} is the most")
+        raise ModelFileError(f"{what} has a header of {length:,} bytes; the maximum is {LONGEST_HEADER:,}")
     text = file.read(length)
     header = _header(what, text)
     layouts = _layouts(what, header.pop("arrays", None))

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
+from streamkarma.population import Floats
+from streamkarma.synthetic_labels import CHUNK, Task, check_noise
 
-Floats = NDArray[np.float64]
-Task = Literal["binary", "multiclass", "regression"]
 Missing = Literal["mcar", "mar", "mnar"]
 Label = Literal["linear", "blocks"]
 
@@ -28,9 +28,6 @@ Label = Literal["linear", "blocks"]
 CLASSES = 3
 #: Largest margin: 1 normal vector in 370 has it, and far fewer have a larger one.
 WIDEST = 3.0
-#: Events generated at a time: few enough for a quick start, enough to be fast. The stream does not depend on
-#: the number of events requested.
-CHUNK = 256
 
 
 class StreamSpec(NamedTuple):
@@ -91,8 +88,7 @@ def check(plan: StreamSpec) -> StreamSpec:
         raise UsageError(f"rank must be between 1 and attributes ({plan.attributes}), not {plan.rank}")
     if not 0.0 < plan.observed <= 1.0:
         raise UsageError(f"observed must be above 0 and at most 1, not {plan.observed}")
-    if not 0.0 <= plan.noise < float("inf") or (plan.task != "regression" and plan.noise > 1.0):
-        raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
+    check_noise(plan.noise, plan.task)
     if not 0 <= plan.blocks <= plan.attributes:
         raise UsageError(f"blocks must be at most attributes ({plan.attributes}), not {plan.blocks}")
     if plan.allow_empty and plan.blocks:

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
 from streamkarma.population import PERIOD, Floats, Places
+from streamkarma.synthetic_labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
 
 #: Shares of a sensor's variance due to its device's level, and to the common dimensions.
 LEVEL, SHARED = 0.1, 0.3
@@ -38,18 +38,12 @@ REPORTED = 3
 PRODUCTS = 0.1
 #: The log-odds of the label are SHARPNESS * f.
 SHARPNESS = 10.0
-#: No label is more certain than this.
-LEAST_PROBABILITY = 1e-6
 #: The start of the stream, and the mean number of seconds between messages.
 START, PAUSE = np.datetime64("2026-01-05T00:00:00", "s"), 10
 #: Some devices report more often than others: the standard deviation of the logarithm of their rates.
 UNEVENNESS = 0.5
 #: Mean duration of a silence, in seconds.
 SILENCE = 12 * 3_600
-#: Messages generated at a time. The stream does not depend on the number of messages requested.
-CHUNK = 256
-#: The kind of label.
-Task = Literal["binary", "multiclass", "regression"]
 
 
 class DeviceSpec(NamedTuple):
@@ -98,10 +92,8 @@ def check(plan: DeviceSpec) -> DeviceSpec:
     for name in ("turnover", "drift"):
         if not 0.0 <= getattr(plan, name) < float("inf"):
             raise UsageError(f"{name} must be 0 or more, not {getattr(plan, name)}")
-    if not 0.0 <= plan.noise < float("inf") or (plan.task != "regression" and plan.noise > 1.0):
-        raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
-    if plan.task == "multiclass":
-        raise UsageError("the kind devices needs the task binary or regression")
+    check_noise(plan.noise, plan.task)
+    check_is_not_multiclass("devices", plan.task)
     return plan
 
 
@@ -127,11 +119,7 @@ def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterato
     {'device': 'd48', 'ts': '2026-01-05T00:00:30Z', 's1': -45.796, 's5': -35.906, 'y': 1}
     """
     source = _Source(check(plan))
-    for begin in range(0, events, CHUNK):
-        columns = source.columns(full)
-        rows = zip(*columns.values(), strict=True)
-        for row in islice(rows, events - begin):
-            yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+    yield from in_rows(lambda: source.columns(full), events)
 
 
 class _Devices:
@@ -232,7 +220,9 @@ class _Source:
         seconds = self._seconds + np.cumsum(self._times.geometric(1.0 / PAUSE, CHUNK))
         self._seconds = int(seconds[-1])
         states = self._devices.states(places, seconds, reported)
-        label, expected = self._label(self._output(states))
+        label, expected = labels(
+            self._output(states), SHARPNESS, self._plan.noise, self._plan.task, self._labels
+        )
         names = [f"s{i}" for i in range(self._plan.sensors)]
         values = np.round(self._means + self._deviations * states, 3).tolist()
         times = np.datetime_as_string(START + seconds, unit="s").tolist()
@@ -278,14 +268,3 @@ class _Source:
         products = ((states @ weights) * states).sum(axis=1) - np.trace(spread)
         products /= np.sqrt(2.0 * np.trace(spread @ spread))
         return np.asarray(np.sqrt(1.0 - PRODUCTS) * linear + np.sqrt(PRODUCTS) * products)
-
-    def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
-        """The labels, and the expectation of each: its probability of being 1, or its mean."""
-        noise = self._plan.noise
-        if self._plan.task == "regression":
-            label = np.round(output + noise * self._labels.standard_normal(CHUNK), 6)
-            return label.tolist(), np.round(output, 6).tolist()
-        clean = 1.0 / (1.0 + np.exp(-SHARPNESS * output))
-        chance = np.round(clean + noise * (1.0 - 2.0 * clean), 6)
-        chance = np.clip(chance, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
-        return (self._labels.random(CHUNK) < chance).astype(int).tolist(), chance.tolist()

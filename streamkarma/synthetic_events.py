@@ -20,8 +20,7 @@ tags by price         6 %  each tag's own slope in the price, summed over the ta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
 from streamkarma.population import Floats, Places, Population, word_maker
+from streamkarma.synthetic_labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
 
 #: Each part's share of the variance of f.
 SHARES = {
@@ -42,8 +42,6 @@ SHARES = {
 }
 #: The log-odds of the label are SHARPNESS * f, which gives an oracle an error rate of 13 %.
 SHARPNESS = 4.0
-#: No label is more certain than this.
-LEAST_PROBABILITY = 1e-6
 #: Mean and standard deviation of the numbers.
 NUMBERS = {"price": (25.0, 6.0), "weight": (4.0, 1.0), "distance": (120.0, 30.0), "temperature": (15.0, 8.0)}
 #: Number of dimensions that the numbers span.
@@ -56,10 +54,6 @@ MISSING = 0.03
 START, GAP = np.datetime64("2026-01-05T00:00:00", "s"), 30
 #: Number of devices in the junk columns.
 DEVICES = 5_000
-#: Events generated at a time. The stream does not depend on the number of events requested.
-CHUNK = 256
-#: The kind of label.
-Task = Literal["binary", "multiclass", "regression"]
 
 
 class EventSpec(NamedTuple):
@@ -109,10 +103,8 @@ def check(plan: EventSpec) -> EventSpec:
         raise UsageError(f"drift must be 0 or more, not {plan.drift}")
     if plan.junk < 0:
         raise UsageError(f"junk must be 0 or more, not {plan.junk}")
-    if not 0.0 <= plan.noise < float("inf") or (plan.task != "regression" and plan.noise > 1.0):
-        raise UsageError(f"noise must be a probability (regression: 0 or more), not {plan.noise}")
-    if plan.task == "multiclass":
-        raise UsageError("the kind events needs the task binary or regression")
+    check_noise(plan.noise, plan.task)
+    check_is_not_multiclass("events", plan.task)
     return plan
 
 
@@ -137,11 +129,7 @@ def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[
     2026-01-05T00:00:50Z u2007 lipo stopo 1
     """
     source = _Source(check(plan))
-    for begin in range(0, events, CHUNK):
-        columns = source.columns(full)
-        rows = zip(*columns.values(), strict=True)
-        for row in islice(rows, events - begin):
-            yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+    yield from in_rows(lambda: source.columns(full), events)
 
 
 class _Event(NamedTuple):
@@ -180,7 +168,9 @@ class _Source:
     def columns(self, full: bool) -> dict[str, list[Any]]:
         """The next CHUNK events, by name, with None for missing values."""
         event = self._draw()
-        label, expected = self._label(self._output(event))
+        label, expected = labels(
+            self._output(event), SHARPNESS, self._plan.noise, self._plan.task, self._labels
+        )
         columns = self._observed(event)
         for names in (self._users, self._words, self._tags):
             names.age(CHUNK)
@@ -224,17 +214,6 @@ class _Source:
             "tags by price": of_tags[:, 1] * event.numbers[:, 0],
         }
         return np.asarray(sum(np.sqrt(SHARES[name]) * part for name, part in parts.items()))
-
-    def _label(self, output: Floats) -> tuple[list[Any], list[float]]:
-        """The labels, and the expectation of each: its probability of being 1, or its mean."""
-        noise = self._plan.noise
-        if self._plan.task == "regression":
-            label = np.round(output + noise * self._labels.standard_normal(CHUNK), 6)
-            return label.tolist(), np.round(output, 6).tolist()
-        clean = 1.0 / (1.0 + np.exp(-SHARPNESS * output))
-        chance = np.round(clean + noise * (1.0 - 2.0 * clean), 6)
-        chance = np.clip(chance, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
-        return (self._labels.random(CHUNK) < chance).astype(int).tolist(), chance.tolist()
 
     def _observed(self, event: _Event) -> dict[str, list[Any]]:
         times = np.datetime_as_string(START + event.seconds, unit="s").tolist()

@@ -14,7 +14,9 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from queue import SimpleQueue
@@ -22,6 +24,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from streamkarma.system import be_nice
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -57,6 +61,24 @@ def start(module: str) -> subprocess.Popen[bytes]:
     )
 
 
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Kill a worker, whatever it is doing."""
+    process.kill()
+    process.wait()
+    assert process.stdin is not None
+    # What it has not read is lost.
+    with suppress(OSError):
+        process.stdin.close()
+
+
+def reason_of(error: Exception) -> str:
+    """Why a fit failed, in one line: the message of a ValueError, and else the type of the error too."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError) and text:
+        return text
+    return f"{type(error).__name__}: {text}".rstrip(": ")
+
+
 def requests() -> Iterator[bytes]:
     """In a worker: the requests on standard input. The process ends with its parent, whatever it is doing."""
     found: SimpleQueue[bytes] = SimpleQueue()
@@ -85,4 +107,9 @@ class _WithoutPandas(MetaPathFinder):
 
 if __name__ == "__main__":
     sys.meta_path.insert(0, _WithoutPandas())
-    import_module(sys.argv[1]).main()
+    module = import_module(sys.argv[1])
+    # Warnings of libraries about single fits are useless here.
+    warnings.simplefilter("ignore")
+    # The stream has priority.
+    be_nice()
+    module.main()

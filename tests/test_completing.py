@@ -156,7 +156,7 @@ def test_what_is_weighed_is_the_completed_event() -> None:
 def test_on_a_subspace_completions_converge_to_the_truth(form: str, near: float) -> None:
     full, rows = low_rank(5, 40_000, 10, 3, 0.6)
     full, rows = full[:, :10], np.where((~np.isnan(rows)).sum(axis=1, keepdims=True) >= 4, rows, np.nan)
-    model = completion_of(max_rank_dim=FORMS[form], rank=4)
+    model = completion_of(max_pairwise_coordinates=FORMS[form], rank=4)
     errors = []
     enough = (~np.isnan(rows[:2000])).any(axis=1)
     for begin, end in pairwise([0, 200, 4000, 40_000]):
@@ -194,7 +194,7 @@ def test_counts_halve_in_a_half_life_and_growth_is_put_back_in_time() -> None:
 
 
 def test_the_factor_form_touches_nothing_but_what_is_observed() -> None:
-    model = model_of(max_rank_dim=1, rank=4)
+    model = model_of(max_pairwise_coordinates=1, rank=4)
     train(model, stream(22, 100, 300), np.ones(100))
     before = model.arrays()
     row = np.full((1, 300), np.nan)
@@ -255,7 +255,7 @@ def learned(a: dict[str, Array], owners: Array, coordinates: Array, values: Arra
 def test_the_latent_and_the_step_of_the_factor_are_those_of_its_formulas(
     seed: int, rank: int, items: int, categorical: bool
 ) -> None:
-    rng, model = np.random.default_rng(seed), completion_of(max_rank_dim=1, rank=rank)
+    rng, model = np.random.default_rng(seed), completion_of(max_pairwise_coordinates=1, rank=rank)
     if categorical:
         block, width = categorical_block(rng.integers(0, 4, (51, 2)).astype(float))
     else:

@@ -172,7 +172,7 @@ class TestMeanFeatImputer:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"kernel": "poly"}, "kernel is rbf or linear, not 'poly'"),
+            ({"kernel": "poly"}, "kernel must be rbf or linear, not 'poly'"),
             ({"width": 0.0}, "width must be a number above 0"),
         ],
     )

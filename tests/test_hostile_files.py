@@ -156,9 +156,9 @@ def test_counts_and_numbers_beyond_any_are_refused_wherever_they_stand(tmp_path:
             checkpoint.write(path, header, {**arrays, array_name: forged})
             with pytest.raises(ModelFileError, match="is not a model this program can use"):
                 load(path)
-    for counter in ("ignored", "evicted"):
+    for counter, called in (("ignored", "ignored values"), ("evicted", "evicted names")):
         checkpoint.write(path, {**header, "learned": {**header["learned"], counter: 2**53 + 1}}, arrays)
-        with pytest.raises(ModelFileError, match="not counted"):
+        with pytest.raises(ModelFileError, match=f"the number of {called} is invalid"):
             load(path)
 
 

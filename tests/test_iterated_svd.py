@@ -137,5 +137,5 @@ def test_tables_with_next_to_nothing() -> None:
     assert found.steps < 5
     assert not iterated(np.full((3, 2), np.nan), 1).filled.any()
     assert SVDImputer().fit(X).transform([[np.nan, 3.0, 1.0]]) == pytest.approx(np.array([[3.0, 3.0, 1.0]]))
-    with pytest.raises(ValueError, match="rank is from 1 to the 3 columns, or None to choose; not 4"):
+    with pytest.raises(ValueError, match="rank must be from 1 to the 3 columns, or None to choose; not 4"):
         SVDImputer(rank=4).fit(X)

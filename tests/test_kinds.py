@@ -190,7 +190,7 @@ def test_numbers_that_count_from_1970_are_times_where_the_name_says_so() -> None
         assert told_by(ample(), {name: value}) == {(name, None): value}
 
 
-def test_who_uses_them_is_told_once_of_times() -> None:
+def test_user_is_notified_once_about_times() -> None:
     by = ample()
     encoded(by, [{"t": "1960-01-01"}, {"t": "2026-11-22"}, {"t": "2026-11-23"}])
     (line,) = by.news()

@@ -201,15 +201,15 @@ def test_how_the_work_is_cut_does_not_show(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({}, "either labels y or the number of an attribute"),
         ({"y": [0, 1, 0], "attribute": 1}, "either labels y or the number"),
-        ({"attribute": 2}, "attribute is a number from 0 to 1, not 2"),
+        ({"attribute": 2}, "attribute must be a number from 0 to 1, not 2"),
         ({"attribute": 1}, "observed in fewer than 3 rows"),
-        ({"y": [0, 1, 0], "permutations": 0}, "permutations is 1 or more"),
+        ({"y": [0, 1, 0], "permutations": 0}, "permutations must be 1 or more"),
         ({"y": [0, 1]}, "inconsistent numbers of samples"),
         ({"y": [0.5, np.nan, 1.5]}, "y contains NaN"),
         ({"y": [0.5, np.inf, 1.5]}, "y contains infinity"),
         ({"y": np.array(["a", np.nan, "b"], dtype=object)}, "contains NaN"),
         ({"y": [[0, 1], [1, 0], [0, 0]]}, "1d array"),
-        ({"y": [0, 1, 0], "given": "all"}, "given is 'values' or 'nothing', not 'all'"),
+        ({"y": [0, 1, 0], "given": "all"}, "given must be 'values' or 'nothing', not 'all'"),
         ({"y": [0, 1, 0], "attributes": [0]}, "attributes must have one entry for each of the 2 columns"),
     ],
 )

@@ -256,7 +256,11 @@ def test_an_option_fits_the_stream_or_ends_the_run(run: Runs, options: Any, lear
             {"options": {"loss": "absolute"}},
             "--loss absolute is for numbers, and the labels are b",
         ),
-        (LATE_NUMBERS, {"options": {"loss": "hinge"}}, "the labels imply regression, --loss hinge"),
+        (
+            LATE_NUMBERS,
+            {"options": {"loss": "hinge"}},
+            "the labels imply regression, but --loss hinge is for",
+        ),
         (LATE_NUMBERS, {"positive": "1"}, "the labels imply regression, for which --positive has no meaning"),
     ],
 )

@@ -21,8 +21,8 @@ from streamkarma.baselines import (
     ProjectionClassifier,
     named,
 )
-from streamkarma.baselines.karma import growth
 from streamkarma.baselines.projection import projected
+from streamkarma.core.kernel import growth
 
 NAN = np.nan
 
@@ -109,7 +109,7 @@ class TestBatchKARMA:
     @pytest.mark.parametrize("wrong", [{"degree": 0}, {"gamma": 0}, {"gamma": [1, 2.5]}, {"gamma": []}])
     def test_wrong_settings(self, wrong: dict[str, Any]) -> None:
         X, along = incomplete(20)
-        with pytest.raises(ValueError, match=f"^{next(iter(wrong))} is an integer of 1 or more"):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))} must be an integer of 1 or more"):
             BatchKARMAClassifier(**wrong).fit(X, along > 0)
 
     def test_several_classes_are_those_of_crammer_and_singer(self) -> None:

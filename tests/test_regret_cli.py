@@ -262,18 +262,18 @@ class TestBesideRiver:
 
     def test_wrong_use(self) -> None:
         for arguments, message in (
-            ({"task": "ranking"}, "task is classification or regression"),
-            ({"loss": "squared"}, "loss is one of logistic, hinge"),
-            ({"memory": 0}, "memory is 1 or more"),
-            ({"memory": 1.5}, "memory is 1 or more"),
+            ({"task": "ranking"}, "task must be classification or regression"),
+            ({"loss": "squared"}, "loss must be one of logistic, hinge"),
+            ({"memory": 0}, "memory must be 1 or more"),
+            ({"memory": 1.5}, "memory must be 1 or more"),
             ({"seconds": math.nan}, "seconds must be a number above 0"),
-            ({"seed": -1}, "seed is an integer"),
-            ({"scale": "no"}, "scale is True or False"),
+            ({"seed": -1}, "seed must be an integer"),
+            ({"scale": "no"}, "scale must be True or False"),
             ({"baselines": "nought"}, "no such baseline"),
         ):
             with pytest.raises(UsageError, match=message):
                 RegretTracker(**arguments)
-        with pytest.raises(UsageError, match="baseline is one of mean, zero, not 'trees'"):
+        with pytest.raises(UsageError, match="baseline must be one of mean, zero, not 'trees'"):
             RegretTracker(baselines="mean,zero").metric("trees")
         with pytest.raises(UsageError, match="raw score is for two classes"):
             RegretTracker().update({"a": 1.0}, "spam", 0.3)

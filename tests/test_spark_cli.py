@@ -46,7 +46,7 @@ def test_without_spark_it_is_said_what_to_install(streamkarma: Program, tmp_path
 def test_without_java_it_is_said_what_to_install(streamkarma: Program, tmp_path: Path, events: str) -> None:
     env = {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
     said = complaint(streamkarma, "backfill", events, "--model", "m", env=env)
-    assert said == "Spark needs Java 17 or newer: install it, or set JAVA_HOME to where it is"
+    assert said == "Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder"
     assert shutil.which("java")
 
 

@@ -43,7 +43,8 @@ def test_blocks_and_single_events_give_the_same_bits(
     labels = np.sign(np.random.default_rng(seed).standard_normal(200))
     labels[::17] = np.nan
     whole, pieces = (
-        model_of(max_rank_dim=bound, indicators=indicators, forget=forget, rank=3) for _ in range(2)
+        model_of(max_pairwise_coordinates=bound, indicators=indicators, forget=forget, rank=3)
+        for _ in range(2)
     )
     block = block_of(rows)
     scores, losses = whole.run(block, labels, np.ones(200))
@@ -67,12 +68,12 @@ def test_turns_come_at_counts_of_events_however_these_are_cut_or_resumed(
 ) -> None:
     full, rows = low_rank(seed, 900, 12, 2)
     rows = np.concatenate([np.where(np.isnan(rows), rows, -rows), stream(seed, 900, 8), rows], axis=1)
-    whole, pieces = (model_of(max_rank_dim=16, indicators=True, forget=forget) for _ in range(2))
+    whole, pieces = (model_of(max_pairwise_coordinates=16, indicators=True, forget=forget) for _ in range(2))
     scores, _ = train(whole, rows, signs(full))
     for begin, end in pairwise(sorted({0, 900, *cuts})):
         some, _ = train(pieces, rows[begin:end], signs(full)[begin:end])
         assert some.tobytes() == scores[begin:end].tobytes()
-        resumed = model_of(max_rank_dim=16, indicators=True, forget=forget)
+        resumed = model_of(max_pairwise_coordinates=16, indicators=True, forget=forget)
         resumed.restore(pieces.arrays(), 33, 33)
         pieces = resumed
     assert same_state(whole, pieces)
@@ -81,7 +82,7 @@ def test_turns_come_at_counts_of_events_however_these_are_cut_or_resumed(
 
 def test_one_coordinate_too_many_changes_no_score() -> None:
     full, rows = low_rank(7, 4000, 12, 3)
-    model = model_of(max_rank_dim=13)
+    model = model_of(max_pairwise_coordinates=13)
     train(model, rows, signs(full))
     before = model.scores(block_of(rows[:500]))[:, 0]
     # In an event of negligible weight.
@@ -94,7 +95,7 @@ def test_one_coordinate_too_many_changes_no_score() -> None:
 def test_it_learns_what_the_complete_data_would_have_told(form: str) -> None:
     full, rows = low_rank(8, 6000, 15, 3)
     labels = signs(full)
-    scores, losses = train(model_of(max_rank_dim=FORMS[form], rank=5), rows, labels)
+    scores, losses = train(model_of(max_pairwise_coordinates=FORMS[form], rank=5), rows, labels)
     assert np.mean(scores[3000:, 0] * labels[3000:] <= 0) < 0.06
     assert losses == pytest.approx(np.maximum(0.0, 1.0 - scores[:, 0] * labels))
 
@@ -104,13 +105,15 @@ def test_several_classes_and_targets_are_learned(form: str) -> None:
     full, rows = low_rank(9, 6000, 15, 3)
     outputs = full @ np.random.default_rng(1).standard_normal((15, 3))
     labels = outputs.argmax(axis=1).astype(float)
-    scores, losses = train(model_of(3, max_rank_dim=FORMS[form], rank=5), rows, labels)
+    scores, losses = train(model_of(3, max_pairwise_coordinates=FORMS[form], rank=5), rows, labels)
     assert np.mean(scores[3000:].argmax(axis=1) != labels[3000:]) < 0.1
     true, late = labels.astype(int), slice(3000, None)
     rival = np.where(np.eye(3)[true] > 0, -np.inf, scores).max(axis=1)
     np.testing.assert_allclose(losses, np.maximum(0.0, 1.0 + rival - scores[np.arange(6000), true]))
     targets = outputs[:, 0] / outputs[:, 0].std()
-    scores, losses = train(model_of(max_rank_dim=FORMS[form], rank=5, regression=True), rows, targets)
+    scores, losses = train(
+        model_of(max_pairwise_coordinates=FORMS[form], rank=5, regression=True), rows, targets
+    )
     assert losses[late].mean() < 0.1
     np.testing.assert_allclose(losses, (scores[:, 0] - targets) ** 2)
 
@@ -119,11 +122,13 @@ def test_indicators_see_what_absence_tells() -> None:
     rng = np.random.default_rng(10)
     rows, labels = rng.standard_normal((3000, 4)), np.sign(rng.standard_normal(3000))
     rows[(labels > 0) & (rng.random(3000) < 0.9), 2] = np.nan
+
+    def scores_of(indicators: bool, bound: int) -> Array:
+        model = model_of(indicators=indicators, max_pairwise_coordinates=bound, rank=2)
+        return train(model, rows, labels)[0]
+
     wrong = {
-        (indicators, bound): np.mean(
-            train(model_of(indicators=indicators, max_rank_dim=bound, rank=2), rows, labels)[0][1000:, 0]
-            * labels[1000:] <= 0
-        )
+        (indicators, bound): np.mean(scores_of(indicators, bound)[1000:, 0] * labels[1000:] <= 0)
         for indicators in (True, False) for bound in FORMS.values()
     }  # fmt: skip
     assert max(wrong[True, bound] for bound in FORMS.values()) < 0.1
@@ -136,7 +141,7 @@ def test_forgetting_follows_a_subspace_that_changes(form: str) -> None:
     after, seen_after = low_rank(12, 8000, 10, 2)
     errors = {}
     for forget in (0.0, 300.0):
-        model = model_of(forget=forget, max_rank_dim=FORMS[form], rank=3)
+        model = model_of(forget=forget, max_pairwise_coordinates=FORMS[form], rank=3)
         train(model, seen_before, signs(before))
         train(model, seen_after, signs(after, 1))
         errors[forget] = error(completion_of(model), seen_after[-1000:], after[-1000:])
@@ -149,7 +154,9 @@ def test_state_goes_around(form: str, classes: int) -> None:
     rows, labels = stream(13, 333, 6), np.random.default_rng(13).integers(0, 3, 333).astype(float)
     if classes == 1:
         labels = np.sign(labels - 0.5)
-    one, other = (model_of(classes, max_rank_dim=FORMS[form], rank=3, forget=100.0) for _ in range(2))
+    one, other = (
+        model_of(classes, max_pairwise_coordinates=FORMS[form], rank=3, forget=100.0) for _ in range(2)
+    )
     train(one, rows[:200], labels[:200])
     other.restore(one.arrays(), 7, 7)
     assert same_state(one, other)
@@ -181,12 +188,12 @@ def test_state_goes_around(form: str, classes: int) -> None:
     ],
 )
 def test_a_state_that_contradicts_itself_is_refused(form: str, name: str, change: Any) -> None:
-    model = model_of(max_rank_dim=FORMS[form], rank=3)
+    model = model_of(max_pairwise_coordinates=FORMS[form], rank=3)
     train(model, stream(14, 30, 6), np.ones(30))
     arrays = {**model.arrays()}
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match="contradicts"):
-        model_of(max_rank_dim=FORMS[form], rank=3).restore(arrays, 7, 7)
+        model_of(max_pairwise_coordinates=FORMS[form], rank=3).restore(arrays, 7, 7)
     del arrays[name]
     with pytest.raises(ValueError, match="contradicts"):
         model.restore(arrays, 7, 7)
@@ -210,24 +217,24 @@ def test_a_state_that_contradicts_itself_is_refused(form: str, name: str, change
     ],
 )
 def test_slots_that_contradict_each_other_are_refused(name: str, change: Any) -> None:
-    model = model_of(max_rank_dim=5)
+    model = model_of(max_pairwise_coordinates=5)
     train(model, stream(14, 300, 8), np.ones(300))
     arrays = {**model.arrays()}
     arrays[name] = change(arrays[name])
     with pytest.raises(ValueError, match="contradicts"):
-        model_of(max_rank_dim=5).restore(arrays, 9, 9)
+        model_of(max_pairwise_coordinates=5).restore(arrays, 9, 9)
 
 
 def test_a_state_of_more_pairs_than_are_kept_is_refused() -> None:
     model = model_of()
     train(model, stream(14, 30, 6), np.ones(30))
     with pytest.raises(ValueError, match="contradicts"):
-        model_of(max_rank_dim=5).restore(model.arrays(), 7, 7)
+        model_of(max_pairwise_coordinates=5).restore(model.arrays(), 7, 7)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_widening_keeps_the_difference_of_the_scores(form: str) -> None:
-    model, rows = model_of(max_rank_dim=FORMS[form]), stream(15, 60, 5)
+    model, rows = model_of(max_pairwise_coordinates=FORMS[form]), stream(15, 60, 5)
     train(model, rows, np.sign(np.random.default_rng(5).standard_normal(60)))
     before = model.scores(block_of(rows))[:, 0]
     model.widen(3)
@@ -240,7 +247,7 @@ def test_widening_keeps_the_difference_of_the_scores(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_not_learned_leaves_no_trace(form: str) -> None:
     rows, labels = stream(16, 100, 5), np.sign(np.random.default_rng(16).standard_normal(100))
-    model, other = (model_of(max_rank_dim=FORMS[form], rank=3) for _ in range(2))
+    model, other = (model_of(max_pairwise_coordinates=FORMS[form], rank=3) for _ in range(2))
     train(model, rows, labels)
     twice = block_of(np.repeat(rows, 2, axis=0))
     other.run(twice, np.repeat(labels, 2), np.tile([1.0, 0.0], 100))
@@ -255,7 +262,7 @@ def test_what_is_not_learned_leaves_no_trace(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_unknown_names_are_passed_over(form: str) -> None:
-    model = model_of(max_rank_dim=FORMS[form], indicators=True)
+    model = model_of(max_pairwise_coordinates=FORMS[form], indicators=True)
     train(model, stream(17, 100, 4), np.ones(100))
     known = Block(np.array([0, 2]), np.int32([0, 2]), np.int32([0, 2]), np.array([1.0, 0.5]))
     more = Block(np.array([0, 4]), np.int32([0, 2, 1 << 30, 2**30 + 1]), np.int32([0, 2, 99, 1 << 30]),
@@ -268,7 +275,7 @@ def test_unknown_names_are_passed_over(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_observing_teaches_the_subspace_and_not_the_weights(form: str) -> None:
     full, rows = low_rank(18, 3000, 8, 2)
-    model = Completion(SubspaceSettings(max_rank_dim=FORMS[form], rank=3))
+    model = Completion(SubspaceSettings(max_pairwise_coordinates=FORMS[form], rank=3))
     model.observe(block_of(rows))
     arrays = model.arrays()
     assert (arrays["steps"][0], arrays["clock"][EVENTS]) == (0, 3000)
@@ -280,7 +287,7 @@ def test_observing_teaches_the_subspace_and_not_the_weights(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_restarting_forgets_all_but_the_steps(form: str) -> None:
-    model, fresh = (model_of(max_rank_dim=FORMS[form]) for _ in range(2))
+    model, fresh = (model_of(max_pairwise_coordinates=FORMS[form]) for _ in range(2))
     train(model, stream(19, 50, 5), np.ones(50))
     model.widen(3)
     model.restart(50)
@@ -316,7 +323,9 @@ def test_bad_input_gives_numbers(name: str, regression: bool, bound: int) -> Non
     weights = np.ones(len(labels))
     weights[::5], weights[1::5], weights[2::50] = 1e-300, 1e9, 1e300
     for forget in (0.0, 0.5):
-        model = model_of(regression=regression, max_rank_dim=bound, indicators=True, forget=forget)
+        model = model_of(
+            regression=regression, max_pairwise_coordinates=bound, indicators=True, forget=forget
+        )
         scores, losses = model.run(block_of(rows), labels, weights)
         assert np.isfinite(scores).all()
         assert np.isfinite(losses).all()
@@ -338,7 +347,7 @@ def test_thousands_of_categories_are_taken() -> None:
 @pytest.mark.parametrize("bound", [20, 64])
 def test_few_attributes_of_many_categories_come_block_by_block(bound: int) -> None:
     block, _ = categorical_block(np.random.default_rng(1).integers(0, 25, (200, 2)).astype(float))
-    whole, pieces = (model_of(indicators=True, max_rank_dim=bound, rank=3) for _ in range(2))
+    whole, pieces = (model_of(indicators=True, max_pairwise_coordinates=bound, rank=3) for _ in range(2))
     labels, ones = np.where(block.coordinates[1::3] % 2 > 0, 1.0, -1.0), np.ones(200)
     scores, _ = whole.run(block, labels, ones)
     for begin, end in pairwise([0, 1, 3, 40, 200]):
@@ -357,7 +366,7 @@ def test_events_labels_and_weights_are_as_many() -> None:
 
 
 def test_the_summary_says_which_form_and_how_large() -> None:
-    narrow, wide = model_of(), model_of(max_rank_dim=1, rank=3)
+    narrow, wide = model_of(), model_of(max_pairwise_coordinates=1, rank=3)
     for model in (narrow, wide):
         train(model, stream(1, 10, 4), np.ones(10))
     assert narrow.summary()["rank"] is None

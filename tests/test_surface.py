@@ -63,7 +63,7 @@ def test_the_regret_is_a_metric_like_any_of_rivers(task: Any, capsys: pytest.Cap
     assert not metric.bigger_is_better
     assert not metric.is_better_than(metric)
     assert tracker.metric("mean").get() == regret
-    with pytest.raises(UsageError, match="baseline is one of mean, not 'svd'"):
+    with pytest.raises(UsageError, match="baseline must be one of mean, not 'svd'"):
         tracker.metric("svd")
     assert not metric.works_with(ExplicitKARMAClassifier())
     metric.revert(1, 1)

@@ -8,7 +8,8 @@ import pytest
 
 from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
-from streamkarma.synthetic import CHUNK, StreamSpec, records
+from streamkarma.synthetic import StreamSpec, records
+from streamkarma.synthetic_labels import CHUNK
 from tests.reference import Array, explicit_features
 
 

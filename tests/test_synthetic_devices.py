@@ -10,7 +10,8 @@ import pytest
 
 from streamkarma import synthetic_devices
 from streamkarma.errors import UsageError
-from streamkarma.synthetic_devices import CHUNK, PAUSE, REPORTED, SILENCE, DeviceSpec, device_records
+from streamkarma.synthetic_devices import PAUSE, REPORTED, SILENCE, DeviceSpec, device_records
+from streamkarma.synthetic_labels import CHUNK
 
 Rows = list[dict[str, Any]]
 

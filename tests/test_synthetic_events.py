@@ -11,7 +11,6 @@ import pytest
 from streamkarma.errors import UsageError
 from streamkarma.population import PERIOD, Population, word_maker
 from streamkarma.synthetic_events import (
-    CHUNK,
     MISSING,
     NUMBERS,
     SHARES,
@@ -20,6 +19,7 @@ from streamkarma.synthetic_events import (
     EventSpec,
     event_records,
 )
+from streamkarma.synthetic_labels import CHUNK
 
 Rows = list[dict[str, Any]]
 

@@ -161,7 +161,9 @@ def test_multiclass_scores_are_by_class() -> None:
 def test_a_loss_says_what_the_task_is() -> None:
     _, _, _, task_model = learn([0, 1, 0], loss="absolute")
     assert isinstance(task_model.model, KARMARegressor)
-    with pytest.raises(UsageError, match="the labels imply regression, --loss hinge classification"):
+    with pytest.raises(
+        UsageError, match="the labels imply regression, but --loss hinge is for classification"
+    ):
         learn([2.5], loss="hinge")
 
 

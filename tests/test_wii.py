@@ -259,7 +259,7 @@ class TestEstimators:
             ({"gamma": ()}, "gamma must be a number of 0 or more, or several"),
             ({"width": 0.0}, "width must be a number above 0"),
             ({"C": (1.0, -1.0)}, "C must be a number above 0"),
-            ({"prior": "median"}, "prior is one of mean, class-mean"),
+            ({"prior": "median"}, "prior must be one of mean, class-mean"),
         ],
     )
     def test_wrong_settings_are_named(self, settings: dict[str, object], message: str) -> None:

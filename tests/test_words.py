@@ -49,7 +49,7 @@ def test_a_text_is_the_sum_of_its_words(text: str) -> None:
 
 
 @given(tags)
-def test_tags_are_a_set_in_whatever_they_come(found: list[str]) -> None:
+def test_tags_are_a_set_whatever_the_container(found: list[str]) -> None:
     forms = [found, found[::-1], tuple(found)] + ([set(found)] if len(set(found)) == len(found) else [])
     rows = [named(ample(), {"tags": form}) for form in forms]
     assert all(row == rows[0] for row in rows)
@@ -121,7 +121,7 @@ def test_an_attribute_is_a_text_as_long_as_half_of_its_values_are_prose() -> Non
     assert by.kinds() == ["category"]
 
 
-def test_who_uses_it_is_told_once_of_a_text() -> None:
+def test_user_is_notified_once_about_text() -> None:
     by = ample()
     encoded(by, [{"said": f"event number {n}"} for n in range(300)])
     (line,) = by.news()
@@ -212,7 +212,7 @@ def test_a_model_resumes_with_its_texts(kind: Any, tmp_path: Any) -> None:
     }
 
 
-def test_words_tell() -> None:
+def test_words_are_informative() -> None:
     rng = np.random.default_rng(1)
     model, errors = KARMAMixtureClassifier(), 0
     for n in range(1500):

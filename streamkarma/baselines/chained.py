@@ -40,7 +40,7 @@ class _Chained(Baseline):
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.imputations < 1:
-            raise ValueError(f"imputations is 1 or more, not {self.imputations}")
+            raise ValueError(f"imputations must be 1 or more, not {self.imputations}")
         rng = self._rng()
         self._scaler = Scaler.of(X, scale=self.scale)
         rows = self._scaler(X)
@@ -114,6 +114,13 @@ class ChainedEquationsClassifier(_Chained, WeightedClassifier):
     References
     ----------
     [S] Śmieja, Struski, Tabor, arXiv 1612.01480. van Buuren, Groothuis-Oudshoorn: mice, 2011.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> model = ChainedEquationsClassifier(imputations=2, C=1.0, max_iter=3).fit(X, [1, 1, 0, 0])
+    >>> model.predict([[3.0, np.nan]])
+    array([1])
     """
 
 
@@ -126,4 +133,11 @@ class ChainedEquationsRegressor(_Chained, WeightedRegressor):
         As in ``ChainedEquationsClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> model = ChainedEquationsRegressor(imputations=2, C=100.0, max_iter=3).fit(X, [2.0, 4.0, -2.0, -4.0])
+    >>> model.predict([[1.5, 1.5]]).round()
+    array([3.])
     """

@@ -307,6 +307,12 @@ class MC1Classifier(_Completion, BaselineClassifier):
     ----------
     weight, mu, tol, max_iter, scale, random_state, verbose
         As in ``MCBClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> MC1Classifier(weight=1.0, mu=1e-2).fit(X, [1, 1, 0, 0]).predict([[1.5, np.nan]])
+    array([1])
     """
 
     _ones = True
@@ -319,6 +325,12 @@ class MCBRegressor(_Completion, BaselineRegressor):
     ----------
     weight, mu, tol, max_iter, scale, random_state, verbose
         As in ``MCBClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> MCBRegressor(weight=1.0, mu=1e-3).fit(X, [1.0, 2.0, -1.0, -2.0]).predict([[1.5, np.nan]]).round(2)
+    array([0.62])
     """
 
     _ones = False
@@ -331,6 +343,12 @@ class MC1Regressor(_Completion, BaselineRegressor):
     ----------
     weight, mu, tol, max_iter, scale, random_state, verbose
         As in ``MCBClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> MC1Regressor(weight=1.0, mu=1e-3).fit(X, [1.0, 2.0, -1.0, -2.0]).predict([[1.5, np.nan]]).round(2)
+    array([0.75])
     """
 
     _ones = True

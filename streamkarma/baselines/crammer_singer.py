@@ -63,7 +63,11 @@ def crammer_singer(
 def crammer_singer_kernel(
     K: Floats, codes: NDArray[np.intp], classes: int, C: float, weights: Floats | None = None
 ) -> Floats:
-    """The same for a kernel matrix: coefficients A of shape (n, classes), where the scores are ``K @ A``."""
+    """Crammer and Singer's machine for a kernel matrix ``K`` of shape (n, n).
+
+    Returns the coefficients A of shape (n, classes), where the scores are ``K @ A``; the parameters are those
+    of ``crammer_singer``.
+    """
     values, vectors = np.linalg.eigh(K)
     kept = values > LEAST * max(float(values[-1]), 0.0)
     roots, vectors = np.sqrt(values[kept]), vectors[:, kept]

@@ -27,13 +27,13 @@ class Gauss:
     Parameters
     ----------
     ridge
-        Fraction of each column's variance that is added to the diagonal of the covariance in every step; 0
-        for plain maximum likelihood. The result is the mode under a prior proportional to ``exp(-½ n tr(D
-        Σ^-1))``, where D is the added diagonal.
+        Fraction of each column's variance that is added to the diagonal of the covariance in every step, 0
+        or more (default 1e-6); 0 for plain maximum likelihood. The result is the mode under a prior
+        proportional to ``exp(-½ n tr(D Σ^-1))``, where D is the added diagonal.
     tol
-        EM ends when the mean log likelihood per row increases by less.
+        EM ends when the mean log likelihood per row increases by less; 0 or more (default 1e-5).
     max_iter
-        Maximum number of steps.
+        Maximum number of steps, 1 or more (default 200).
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class SphericalMixture:
         Number of components, 1 or more, limited to the number of rows. [D, Section 6.1] has 10.
     ridge
         Weight of the prior that keeps a component's variance from vanishing, as a fraction of the total
-        variance of one row.
+        variance of one row; above 0 (default 1e-3).
     tol, max_iter
         As in ``Gauss``.
     rng

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from streamkarma.baselines.imputer_base import AcceptsMissing
 from streamkarma.baselines.tables import Floats, Scaler, moments
 
 Codes = NDArray[np.intp]
@@ -34,7 +35,7 @@ class FeatureMean(NamedTuple):
     steps: int
 
 
-class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
     """Class-based mean imputation in the feature space of a kernel ([D]'s MeanFeat).
 
     Completes the rows of ``fit`` with the ω̂ that minimises, over the missing values,
@@ -51,9 +52,9 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     scale
         Standardise each column by its observed values first (undone afterwards).
     tol
-        A search ends when a step lowers the objective by less than this fraction.
+        A search ends when a step lowers the objective by less than this fraction; 0 or more (default 1e-9).
     max_iter
-        Maximum number of steps of a search.
+        Maximum number of steps of a search, 1 or more (default 500).
 
     Attributes
     ----------
@@ -106,11 +107,6 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Complete a table, and learn how to complete new rows.
 
@@ -133,7 +129,7 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if self.kernel not in ("rbf", "linear"):
-            raise ValueError(f"kernel is rbf or linear, not {self.kernel!r}")
+            raise ValueError(f"kernel must be rbf or linear, not {self.kernel!r}")
         if self.width is not None and not self.width > 0:
             raise ValueError(f"width must be a number above 0, or None for 1 / d, not {self.width}")
         self._width = self.width if self.width is not None else 1.0 / rows.shape[1]

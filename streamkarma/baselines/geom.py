@@ -184,9 +184,9 @@ class GeometricMarginClassifier(WeightedClassifier):
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.iterations < 1:
-            raise ValueError(f"iterations is 1 or more, not {self.iterations}")
+            raise ValueError(f"iterations must be 1 or more, not {self.iterations}")
         if self.kernel not in KERNELS:
-            raise ValueError(f"kernel is one of {', '.join(KERNELS)}, not {self.kernel!r}")
+            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, not {self.kernel!r}")
         self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
         rows = self._scaler(X)
         cost = np.ones(len(X)) if weights is None else weights

@@ -75,7 +75,9 @@ def linear_svm(Z: Floats, y: Floats, C: float | Floats, intercept: bool = True) 
 
 
 def kernel_svm(K: Floats, y: Floats, C: float | Floats, intercept: bool = True) -> Hinge:
-    """The same for a kernel matrix ``K`` of shape (n, n); the scores of rows are ``K @ w + b``.
+    """The support vector machine with a kernel matrix ``K`` of shape (n, n); scores are ``K @ w + b``.
+
+    The other parameters are those of ``linear_svm``.
 
     Examples
     --------

@@ -36,7 +36,7 @@ IMPUTERS: dict[str, Callable[[Any], Any]] = {
 def imputer_named(name: str, random_state: Any = 0) -> Any:
     """A new imputer by its name in ``ImputedClassifier``."""
     if name not in IMPUTERS:
-        raise ValueError(f"imputer is one of {', '.join(IMPUTERS)}, or a transformer; not {name!r}")
+        raise ValueError(f"imputer must be one of {', '.join(IMPUTERS)}, or a transformer; not {name!r}")
     return IMPUTERS[name](random_state)
 
 
@@ -189,7 +189,7 @@ class _Deleted(_Machine):
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.drop not in ("rows", "columns"):
-            raise ValueError(f"drop is 'rows' or 'columns', not {self.drop!r}")
+            raise ValueError(f"drop must be 'rows' or 'columns', not {self.drop!r}")
         missing = np.isnan(X)
         rows = ~missing.any(axis=1) if self.drop == "rows" else np.full(len(X), True)
         self.columns_ = ~missing.any(axis=0) if self.drop == "columns" else np.full(X.shape[1], True)
@@ -247,6 +247,12 @@ class DeletedRegressor(_Deleted, WeightedRegressor):
         As in ``DeletedClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> DeletedRegressor(C=1e3).fit(X, [2.0, 4.0, -2.0, -4.0]).predict([[3.0, 3.0]]).round(1)
+    array([6.])
     """
 
 
@@ -271,6 +277,12 @@ class FullDataClassifier(_FullData, WeightedClassifier):
     ----------
     machine, C, width, scale, random_state, verbose
         As in ``ImputedClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]])
+    >>> FullDataClassifier(C=1.0).fit(X, [0, 0, 1, 1]).predict([[4.0, 4.0]])
+    array([1])
     """
 
 
@@ -283,4 +295,10 @@ class FullDataRegressor(_FullData, WeightedRegressor):
         ``"ridge"`` or ``"rbf-ridge"``.
     C, width, scale, random_state, verbose
         As in ``ImputedClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]])
+    >>> FullDataRegressor(C=1e4).fit(X, [1.0, 1.0, 5.0, 5.0]).predict([[4.0, 4.0]]).round(1)
+    array([8.])
     """

@@ -13,17 +13,21 @@ from streamkarma.baselines.tables import Floats, Scaler
 from streamkarma.baselines.validation import validated
 
 
-class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """A transformer that completes tables; ``_learn`` and ``_complete`` see scaled columns.
-
-    Tables are arrays or data frames of numbers. Column names are kept, and ``set_output(transform="pandas")``
-    makes it return frames.
-    """
+class AcceptsMissing(BaseEstimator):
+    """An estimator that accepts NaN for missing values, and tells scikit-learn so."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+class Imputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
+    """A transformer that completes tables; ``_learn`` and ``_complete`` see scaled columns.
+
+    Tables are arrays or data frames of numbers. Column names are kept, and ``set_output(transform="pandas")``
+    makes it return frames.
+    """
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from an array of shape (n, d), NaN for missing values; ``y`` is not used."""

@@ -53,6 +53,12 @@ class MixtureImputer(Imputer):
         Number of components.
     random_state
         Seed of the first centres.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 0.0], [4.0, 4.0], [4.0, 4.0], [4.0, np.nan]])
+    >>> MixtureImputer(2).fit(X).transform(X)[4].round(2).tolist()
+    [4.0, 4.0]
     """
 
     def __init__(self, centres: int = 10, random_state: Any = 0) -> None:
@@ -76,12 +82,13 @@ class RegressionImputer(Imputer):
     Parameters
     ----------
     ridge
-        Ridge penalty per row on standardised columns, which keeps regressions on collinear columns, or on
-        more columns than rows, well-posed. The lecture has none.
+        Ridge penalty per row on standardised columns, above 0 (default 1e-3), which keeps regressions on
+        collinear columns, or on more columns than rows, well-posed. The lecture has none.
     tol
-        The sweeps end when no completed value changes by more, in standard deviations.
+        The sweeps end when no completed value changes by more, in standard deviations; 0 or more (default
+        1e-3).
     max_iter
-        Maximum number of sweeps.
+        Maximum number of sweeps, 1 or more (default 50).
 
     Notes
     -----
@@ -93,6 +100,12 @@ class RegressionImputer(Imputer):
     References
     ----------
     [M] Mackey, STATS 306B, lecture 16.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [3.0, np.nan]])
+    >>> RegressionImputer().fit(X).transform(X)[3].round(1).tolist()
+    [3.0, 6.0]
     """
 
     def __init__(self, ridge: float = 1e-3, tol: float = 1e-3, max_iter: int = 50) -> None:

@@ -104,9 +104,9 @@ class SVDImputer(Imputer):
         the lecture: a column with larger numbers then has more weight in the sum.
     tol
         The iteration ends when completed values change by less, relative to the standard deviation of the
-        observed values (root mean square over all columns).
+        observed values (root mean square over all columns); 0 or more (default 1e-4).
     max_iter
-        Maximum number of iterations.
+        Maximum number of iterations, 1 or more (default 300).
     random_state
         Seed of the choice of hidden values.
 
@@ -161,7 +161,7 @@ class SVDImputer(Imputer):
     def _learn(self, X: Floats) -> None:
         if self.rank is not None and not 1 <= self.rank <= X.shape[1]:
             raise ValueError(
-                f"rank is from 1 to the {X.shape[1]} columns, or None to choose; not {self.rank}"
+                f"rank must be from 1 to the {X.shape[1]} columns, or None to choose; not {self.rank}"
             )
         rank = self.rank if self.rank is not None else self._best_rank(X)
         found = self._iterated(X, rank)

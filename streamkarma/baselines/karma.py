@@ -13,6 +13,7 @@ from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedReg
 from streamkarma.baselines.machines import Kernels, fit_gram
 from streamkarma.baselines.tables import Floats, Scaler, zero_filled
 from streamkarma.baselines.tuning import Choice
+from streamkarma.core.kernel import growth
 
 #: The candidate orders of [H].
 GAMMAS = (1, 2, 3, 4)
@@ -36,7 +37,7 @@ class _BatchKARMA(Baseline):
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         orders = self._orders()
         if not (self.degree >= 1 and self.degree == int(self.degree)):
-            raise ValueError(f"degree is an integer of 1 or more, not {self.degree}")
+            raise ValueError(f"degree must be an integer of 1 or more, not {self.degree}")
         self._groups = self._grouped(X.shape[1])
         self._scaler = Scaler.of(X, scale=self.scale, weights=weights)
         self._values, self._observed = self._described(X)
@@ -57,7 +58,8 @@ class _BatchKARMA(Baseline):
         given = GAMMAS if self.gamma is None else np.atleast_1d(self.gamma).tolist()
         if not given or not all(order >= 1 and order == int(order) for order in given):
             raise ValueError(
-                f"gamma is an integer of 1 or more, several of them to choose from, or None; not {self.gamma}"
+                "gamma must be an integer of 1 or more, several of them to choose from, or None; "
+                f"not {self.gamma}"
             )
         return tuple(int(order) for order in given)
 
@@ -96,14 +98,6 @@ class _BatchKARMA(Baseline):
             # This changes only the scale of C, so that one grid serves every order and any units.
             K = K / (np.average(squares, weights=self._weights) or 1.0)
         return K if self.degree == 1 else (1.0 + K) ** self.degree
-
-
-def growth(overlaps: Floats, order: int) -> Floats:
-    """G(n) = 1 + n + … + n^(order-1), for a whole array."""
-    total = np.ones_like(overlaps)
-    for _ in range(order - 1):
-        total = total * overlaps + 1.0
-    return total
 
 
 def _squares(values: Floats, observed: Floats, order: int) -> Floats:
@@ -200,7 +194,7 @@ class BatchKARMAClassifier(_BatchKARMA, WeightedClassifier):
 
     def _kind(self, columns: int) -> str:
         if self.multiclass not in MULTICLASS:
-            raise ValueError(f"multiclass is one of {', '.join(MULTICLASS)}, not {self.multiclass!r}")
+            raise ValueError(f"multiclass must be one of {', '.join(MULTICLASS)}, not {self.multiclass!r}")
         together = columns > 1 and self.bias and self.multiclass == "crammer-singer"
         return "gram-crammer-singer" if together else "gram-svm"
 
@@ -212,6 +206,12 @@ class BatchKARMARegressor(_BatchKARMA, WeightedRegressor):
     ----------
     gamma, C, degree, normalize, bias, attributes, scale, random_state, verbose
         As in ``BatchKARMAClassifier``. The mean of the targets is subtracted first, as in [H].
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> BatchKARMARegressor(gamma=2, C=1e4).fit(X, [2.0, 4.0, -2.0, -4.0]).predict(X).round(1)
+    array([ 2.,  4., -2., -4.])
     """
 
     def __init__(

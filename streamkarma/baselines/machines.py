@@ -134,7 +134,7 @@ class Machine:
         self, kind: str, C: float = 1.0, width: float | None = None, intercept: str = "free"
     ) -> None:
         if kind not in KINDS:
-            raise ValueError(f"machine is one of {', '.join(KINDS)}, not {kind!r}")
+            raise ValueError(f"machine must be one of {', '.join(KINDS)}, not {kind!r}")
         self.kind, self.C, self.width = kind, C, width
         self.free = intercept == "free"
         self.constant = intercept == "feature" and not kind.startswith("gram")
@@ -237,7 +237,7 @@ def kind_of(machine: str | None, squared: bool) -> str:
     kinds = ("ridge", "rbf-ridge") if squared else ("svm", "crammer-singer", "rbf-svm", "logistic")
     if machine is not None and machine not in kinds:
         task = "numbers" if squared else "classes"
-        raise ValueError(f"machine is one of {', '.join(kinds)} (for {task}), not {machine!r}")
+        raise ValueError(f"machine must be one of {', '.join(kinds)} (for {task}), not {machine!r}")
     return machine or kinds[0]
 
 

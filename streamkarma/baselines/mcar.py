@@ -107,9 +107,9 @@ def mcar_test(
     if (y is None) == (attribute is None):
         raise ValueError("mcar_test needs either labels y or the number of an attribute")
     if given not in ("values", "nothing"):
-        raise ValueError(f"given is 'values' or 'nothing', not {given!r}")
+        raise ValueError(f"given must be 'values' or 'nothing', not {given!r}")
     if permutations < 1:
-        raise ValueError(f"permutations is 1 or more, not {permutations}")
+        raise ValueError(f"permutations must be 1 or more, not {permutations}")
     of = _attributes(attributes, rows.shape[1])
     if attribute is not None:
         rows, targets = without_attribute(rows, of, attribute)

@@ -50,7 +50,7 @@ def without_attribute(rows: Floats, of: NDArray[Any], attribute: int) -> tuple[F
     own = of == attribute
     if not own.any():
         known = np.unique(of)
-        raise ValueError(f"attribute is a number from {known[0]} to {known[-1]}, not {attribute}")
+        raise ValueError(f"attribute must be a number from {known[0]} to {known[-1]}, not {attribute}")
     having = _observed(rows[:, own], of[own])[:, 0]
     if having.sum() < 3:
         raise ValueError(f"attribute {attribute} is observed in fewer than 3 rows")

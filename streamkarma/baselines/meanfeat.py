@@ -88,6 +88,13 @@ class MeanFeatRegressor(_MeanFeat, BaselineRegressor):
     intercept
         Subtract the mean of the targets first, and add it to the predictions. [D]'s kernel
         ridge regression has no intercept.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> X = [[1.0, 1.0], [2.0, nan], [-1.0, -1.0], [nan, -2.0]]
+    >>> MeanFeatRegressor(C=1e3).fit(X, [2.0, 4.0, -2.0, -4.0]).predict([[1.0, 1.0]]).round(1)
+    array([2.])
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class _Neighbors(Baseline):
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if self.neighbors is not None and self.neighbors < 1:
-            raise ValueError(f"neighbors is 1 or more, or None to have it chosen; not {self.neighbors}")
+            raise ValueError(f"neighbors must be 1 or more, or None to have it chosen; not {self.neighbors}")
         centre, spread = moments(X, weights)
         # Centred in any case: the squares of values far from 0 leave no digits for their differences.
         self._scaler = Scaler(centre, spread if self.scale else np.ones_like(spread))
@@ -120,4 +120,10 @@ class PairwiseNeighborsRegressor(_Neighbors, WeightedRegressor):
     ----------
     neighbors, scale, random_state
         As in ``PairwiseNeighborsClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> PairwiseNeighborsRegressor(1).fit(X, [2.0, 4.0, -2.0, -4.0]).predict([[1.9, np.nan]])
+    array([4.])
     """

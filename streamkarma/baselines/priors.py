@@ -70,7 +70,7 @@ class Prior:
             case "meanfeat":
                 imputer = MeanFeatImputer(width=width, scale=False)
             case _:
-                raise ValueError(f"prior is one of {', '.join(PRIORS)}, not {name!r}")
+                raise ValueError(f"prior must be one of {', '.join(PRIORS)}, not {name!r}")
         return cls(imputer, np.asarray(imputer.fit_transform(X, codes)))
 
     def points(self, X: Floats) -> Floats:

@@ -74,7 +74,7 @@ class _Projection(Baseline):
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         if not 0 <= self.regularity <= 1:
-            raise ValueError(f"regularity is between 0 and 1, not {self.regularity}")
+            raise ValueError(f"regularity must be between 0 and 1, not {self.regularity}")
         # A given subspace passes through the origin of the unscaled columns.
         self._scaler = Scaler.of(X, scale=self.scale and self.subspace is None, weights=weights)
         rows = self._scaler(X)
@@ -174,4 +174,11 @@ class ProjectionRegressor(_Projection, WeightedRegressor):
         As in ``ProjectionClassifier``.
     machine
         ``"ridge"`` or ``"rbf-ridge"``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> model = ProjectionRegressor(subspace=[[1.0], [1.0]], C=1e4).fit(X, [2.0, 4.0, -2.0, -4.0])
+    >>> model.predict([[1.5, np.nan]]).round(1)
+    array([3.])
     """

@@ -59,6 +59,12 @@ class MissingValueTreesClassifier(_Trees, WeightedClassifier):
     References
     ----------
     [M] Mackey, STATS 306B, lecture 16.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [np.nan], [np.nan]] * 10)
+    >>> MissingValueTreesClassifier(5).fit(X, [0, 0, 1, 1] * 10).predict([[0.5], [np.nan]])
+    array([0, 1])
     """
 
 
@@ -69,4 +75,10 @@ class MissingValueTreesRegressor(_Trees, WeightedRegressor):
     ----------
     trees, min_leaf, random_state
         As in ``MissingValueTreesClassifier``.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [np.nan], [np.nan]] * 10)
+    >>> MissingValueTreesRegressor(5).fit(X, [0.0, 0.0, 3.0, 3.0] * 10).predict([[0.5], [np.nan]])
+    array([0., 3.])
     """

@@ -202,6 +202,13 @@ class InfiniteImputationsRegressor(_WII, BaselineRegressor):
     intercept
         Subtract the mean of the targets first, and add it to the predictions. [D]'s kernel
         ridge regression has no intercept.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1.0], [2.0, np.nan], [-1.0, -1.0], [np.nan, -2.0]])
+    >>> model = InfiniteImputationsRegressor("mean", C=1e3, gamma=1.0).fit(X, [2.0, 4.0, -2.0, -4.0])
+    >>> model.predict([[1.0, 1.0]]).round(1)
+    array([2.])
     """
 
     def __init__(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,10 @@ from streamkarma.printable import shown
 
 Floats = NDArray[np.float64]
 
+Overlap = TypeVar("Overlap", float, Floats)
 
-def growth(overlap: float, gamma: int) -> float:
+
+def growth(overlap: Overlap, gamma: int) -> Overlap:
     """G_gamma(n) = 1 + n + ... + n^(gamma-1), by Horner's rule.
 
     For two events that share n attributes, this is the number of index sequences shorter than ``gamma`` that
@@ -25,7 +27,7 @@ def growth(overlap: float, gamma: int) -> float:
     Parameters
     ----------
     overlap
-        n, the number of attributes observed in both events; 0 or more.
+        n, the number of attributes observed in both events, 0 or more; or an array of such numbers.
     gamma
         Order of the kernel, 1 or more; 1 is zero imputation.
 
@@ -33,8 +35,10 @@ def growth(overlap: float, gamma: int) -> float:
     --------
     >>> growth(3.0, 4)  # 1 + 3 + 9 + 27
     40.0
+    >>> growth(np.array([0.0, 3.0]), 4)
+    array([ 1., 40.])
     """
-    total = 1.0
+    total = 0.0 * overlap + 1.0
     for _ in range(gamma - 1):
         total = total * overlap + 1.0
     return total

@@ -37,7 +37,7 @@ class SubspaceSettings(NamedTuple):
         Half-life in events, above 0; 0 for never.
     moving
         Half-life of the weights if they are to forget faster than the subspace; else 0.
-    max_rank_dim
+    max_pairwise_coordinates
         Maximum number of coordinates with pairwise moments, 1 or more; with 1 a factor replaces them.
     rank
         Rank of that factor, 1 or more.
@@ -49,7 +49,7 @@ class SubspaceSettings(NamedTuple):
     shrink: float = 5.0
     forget: float = 0.0
     moving: float = 0.0
-    max_rank_dim: int = 64
+    max_pairwise_coordinates: int = 64
     rank: int = 16
 
 
@@ -104,7 +104,9 @@ class Completion:
 
     def __init__(self, settings: SubspaceSettings) -> None:
         self.settings = settings
-        self.engine = _engine.Subspace(settings.shrink, settings.forget, settings.max_rank_dim, settings.rank)
+        self.engine = _engine.Subspace(
+            settings.shrink, settings.forget, settings.max_pairwise_coordinates, settings.rank
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"settings": self.settings, "arrays": self.engine.arrays()}

@@ -114,7 +114,7 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
         "subspace": Subspace(plain._replace(r=100.0)),
         "subspace indicators": Subspace(plain._replace(indicators=True)),
         "subspace moving": Subspace(plain._replace(r=1.0, moving=moving)),
-        "subspace factor": Subspace(plain._replace(max_rank_dim=1, rank=RANK)),
+        "subspace factor": Subspace(plain._replace(max_pairwise_coordinates=1, rank=RANK)),
         # With `forget` the window does not grow to older events.
         "neighbors": Neighbors(regression, START if forget else None),
         "forest": Forest(regression, TREES, forget),

@@ -108,10 +108,31 @@ def from_bytes(data: bytes, what: str) -> tuple[Model, dict[str, Any], Arrays]:
 def load(path: str | Path) -> Model:
     """The model that ``save`` wrote.
 
+    Parameters
+    ----------
+    path
+        The file. Its digest is checked, and nothing in it is evaluated.
+
+    Returns
+    -------
+    The classifier or regressor, which predicts and learns on as the saved one would.
+
     Raises
     ------
     ModelFileError
-        If the file is not a complete and unaltered model.
+        If the file cannot be read, or is not a complete and unaltered model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from streamkarma import KARMARegressor, load, save
+    >>> model = KARMARegressor()
+    >>> model.learn_one({"temp": 31.0}, 2.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder + "/model.karma")
+    ...     again = load(folder + "/model.karma")
+    >>> again.predict_one({"temp": 30.0}) == model.predict_one({"temp": 30.0})
+    True
     """
     return load_with_run(path)[0]
 

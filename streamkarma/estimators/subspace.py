@@ -235,7 +235,9 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
         regression=regression,
         shrink=0.0 if as_float(model.shrink) == 0.0 else check_positive("shrink", model.shrink),
         forget=check_forget(model.forget) or 0.0,
-        max_rank_dim=check_count("max_pairwise_coordinates", model.max_pairwise_coordinates, 1024),
+        max_pairwise_coordinates=check_count(
+            "max_pairwise_coordinates", model.max_pairwise_coordinates, 1024
+        ),
         rank=check_count("rank", model.rank, 256),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.refit.ensemble import Ensemble
-from streamkarma.worker_process import message_of, read_message, start
+from streamkarma.worker_process import message_of, read_message, start, stop
 
 #: Time limit of a fit in seconds: many times what one takes on the largest possible table.
 LONGEST = 1800.0
@@ -45,7 +45,7 @@ class BackgroundFit:
         )
         self._thread.start()
         #: Ends the process when this object is deleted or the program exits.
-        self.close = weakref.finalize(self, _end, process)
+        self.close = weakref.finalize(self, stop, process)
 
     def wait(self) -> tuple[dict[str, Ensemble], dict[str, str]]:
         """Wait for the fits; returns results and problems by name."""
@@ -83,8 +83,3 @@ def _talk(process: subprocess.Popen[bytes], message: bytes, answer: list[bytes])
     for pipe in (process.stdout, process.stdin):
         with suppress(OSError):
             pipe.close()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()

@@ -74,20 +74,20 @@ def _carried(state: State, change: Change) -> State:
     """A state translated to the names of the merged model."""
     header, arrays = state
     known = header["indices"]
-    ways: dict[str, _Carried] = {}
+    maps: dict[str, _Carried] = {}
     following = known["next"]
     for kind, news in (("attributes", change.attributes), ("coordinates", change.coordinates)):
         stored = [arrays[name] for name in arrays if name.endswith(f".{kind}")]
-        ways[kind] = way = _way(dict(known[kind]), news, stored, following)
-        following = max(following, int(way.after.max(initial=0)) + 1)
+        maps[kind] = index_map = _index_map(dict(known[kind]), news, stored, following)
+        following = max(following, int(index_map.after.max(initial=0)) + 1)
     for number in range(len(header["samples"])):
-        _carry_sample(arrays, f"{number}.", ways)
+        _carry_sample(arrays, f"{number}.", maps)
     for name in _fitted(header):
-        _put(arrays, name, _carried_ensemble(_ensemble(arrays, name), ways))
+        _put(arrays, name, _carried_ensemble(_ensemble(arrays, name), maps))
     return {**header, "indices": {"next": following, "attributes": [], "coordinates": []}}, arrays
 
 
-def _way(
+def _index_map(
     lasting: dict[int, int],
     news: NDArray[np.uint32],
     stored: list[NDArray[Any]],
@@ -105,21 +105,21 @@ def _way(
     return _Carried(before, np.array(after, np.int64))
 
 
-def _carry_sample(arrays: Arrays, prefix: str, ways: dict[str, _Carried]) -> None:
-    for kind, way in ways.items():
-        arrays[prefix + kind] = way.after[way.at(arrays[prefix + kind])].astype(np.int32)
+def _carry_sample(arrays: Arrays, prefix: str, maps: dict[str, _Carried]) -> None:
+    for kind, index_map in maps.items():
+        arrays[prefix + kind] = index_map.after[index_map.at(arrays[prefix + kind])].astype(np.int32)
 
 
-def _carried_ensemble(ensemble: Ensemble, ways: dict[str, _Carried]) -> Ensemble:
+def _carried_ensemble(ensemble: Ensemble, maps: dict[str, _Carried]) -> Ensemble:
     """The translated trees, with columns in ascending order again."""
-    way, owners = ways["coordinates"], ways["attributes"]
-    at = way.at(ensemble.coordinates)
-    order = np.argsort(way.after[at])
+    index_map, owners = maps["coordinates"], maps["attributes"]
+    at = index_map.at(ensemble.coordinates)
+    order = np.argsort(index_map.after[at])
     place = np.argsort(order)
     inner = ensemble.left >= 0
     column = np.where(inner, ensemble.feature, 0)
     return ensemble._replace(
-        coordinates=way.after[at][order],
+        coordinates=index_map.after[at][order],
         attributes=owners.after[owners.at(ensemble.attributes)][order],
         feature=np.where(inner, place[column], ensemble.feature).astype(np.int32),
     )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.fits import fit
-from streamkarma.system import be_nice
-from streamkarma.worker_process import Arrays, message_of, read_message, requests
+from streamkarma.worker_process import Arrays, message_of, read_message, reason_of, requests
+
+#: Reasons are part of the model file, and may quote values of any length.
+LONGEST_REASON = 200
 
 
 def answer(content: bytes) -> bytes:
@@ -34,15 +35,12 @@ def _fitted(name: str, snapshot: Snapshot, regression: bool) -> tuple[Ensemble |
         fitted = fit(name, snapshot, regression)
     except Exception as error:
         # A fit that fails must not stop the stream, which continues with the previous one.
-        return None, f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+        return None, reason_of(error)[:LONGEST_REASON]
     return fitted, None if fitted is not None else "the sample has only one class"
 
 
 def main() -> None:
     """Answer the request on standard input."""
-    # Warnings of libraries about single fits are useless here.
-    warnings.simplefilter("ignore")
-    be_nice()
     # Libraries may print; the output is reserved for the answer.
     output = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -13,7 +13,7 @@ from typing import Any
 
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.oracle import LearnerProfile
-from streamkarma.worker_process import message_of, start
+from streamkarma.worker_process import message_of, start, stop
 
 #: Seconds allowed for a process to start: far more than Python and scikit-learn need on a busy machine.
 START = 60.0
@@ -38,7 +38,7 @@ class Worker:
         self.lines: SimpleQueue[bytes | None] = SimpleQueue()
         threading.Thread(target=_listen, args=(self.process, self.lines), daemon=True).start()
         #: Kills the process, at the latest together with this object or the program.
-        self.end = weakref.finalize(self, _end, self.process)
+        self.end = weakref.finalize(self, stop, self.process)
 
     def ask(self, message: bytes) -> None:
         """Send a request; does not wait until it is read."""
@@ -132,14 +132,6 @@ class BackgroundFit:
         self._ready = False
         self._deadline = time.monotonic() + START
         self.worker.ask(request(self._snapshot, self._left, self._task, self._loss, self._learner))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    assert process.stdin is not None
-    with suppress(OSError):
-        process.stdin.close()
 
 
 def _send(process: subprocess.Popen[bytes], message: bytes) -> None:

@@ -26,7 +26,7 @@ class _Regret(Metric):
                 "use tracker.metric()"
             )
         if baseline is not None and baseline not in tracker.baselines:
-            raise UsageError(f"baseline is one of {', '.join(tracker.baselines)}, not {baseline!r}")
+            raise UsageError(f"baseline must be one of {', '.join(tracker.baselines)}, not {baseline!r}")
         self.tracker = tracker
         self.baseline = baseline
 
@@ -76,7 +76,7 @@ class RegretMetric(_Regret, ClassificationMetric):
     Raises
     ------
     UsageError
-        A ValueError, if the tracker is for regression.
+        A ValueError, if the tracker is for regression, or does not have the baseline.
 
     Examples
     --------
@@ -101,6 +101,29 @@ class RegretMetric(_Regret, ClassificationMetric):
 
 
 class RegressionRegretMetric(_Regret, RegressionMetric):
-    """``RegretMetric`` for a regression tracker."""
+    """Regret per event of a regression against the best baseline so far, or against a given one.
+
+    All figures come from the tracker, as in ``RegretMetric``, which has an example of a whole run.
+
+    Parameters
+    ----------
+    tracker
+        A tracker for regression.
+    baseline
+        A name, or None for the baseline with the smallest loss.
+
+    Raises
+    ------
+    UsageError
+        A ValueError, if the tracker is for classification, or does not have the baseline.
+
+    Examples
+    --------
+    >>> from streamkarma.regret import RegretTracker
+    >>> tracker = RegretTracker("regression", baselines="zero,mean")
+    >>> metric = RegressionRegretMetric(tracker, "mean")
+    >>> metric.get()  # no baseline has been fitted yet
+    0.0
+    """
 
     task = "regression"

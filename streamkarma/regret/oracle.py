@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.core.kernel import growth
 from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Schedule
 from streamkarma.regret import bound as measured
 from streamkarma.regret.losses import pointwise_loss
@@ -160,7 +161,8 @@ def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normali
         term = term - observed * (term @ Q)
     if normalize:
         values = np.where(observed, events.X, 0.0)
-        scores /= np.sqrt((values**2).sum(axis=1) * np.polyval(np.ones(bound.gamma), observed.sum(axis=1)))
+        overlaps = observed.sum(axis=1, dtype=np.float64)
+        scores /= np.sqrt((values**2).sum(axis=1) * growth(overlaps, bound.gamma))
     each = events.stands_for / len(events.y)
 
     def most(multiple: float) -> float:

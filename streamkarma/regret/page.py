@@ -92,16 +92,16 @@ def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]
 
 
 def _line(curve: Curve) -> dict[str, Any]:
-    look = curve.look
-    width = look.get("linewidth", 1.0)
-    styles = ["thin"] * (width < 1) + ["thick"] * (width > 2) + ["dashed"] * ("linestyle" in look)
+    style = curve.style
+    width = style.get("linewidth", 1.0)
+    classes = ["thin"] * (width < 1) + ["thick"] * (width > 2) + ["dashed"] * ("linestyle" in style)
     return {
         "name": curve.label,
         "events": curve.xs,
         "values": curve.ys,
         "errors": curve.errors,
-        "colour": _COLOURS[look["color"]],
-        "style": " ".join(styles),
+        "colour": _COLOURS[style["color"]],
+        "style": " ".join(classes),
     }
 
 
@@ -120,7 +120,7 @@ def _bars(report: dict[str, Any], bars: Sequence[Bar]) -> str:
             pieces.append(_piece("hindsight", bar.hindsight, None, high))
         figures = plot_texts.loss_text(bar.loss), plot_texts.error_text(report, bar.error)
         cut = "→ " if bar.loss is not None and bar.loss > high else ""
-        colour = _COLOURS[bar.look["color"]]
+        colour = _COLOURS[bar.style["color"]]
         rows.append(
             f'<tr class="{bar.kind}" style="--bar: var({colour})" title="{_escaped(_told(bar))}">'
             f'<th>{_escaped(bar.label)}</th><td><div class="track">{"".join(pieces)}</div></td>'

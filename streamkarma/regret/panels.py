@@ -128,7 +128,7 @@ def _widest(sheet: Figure, texts: Sequence[str], size: float, **style: Any) -> f
 
 def _draw_bar(axes: Axes, place: int, bar: Bar, high: float) -> None:
     if bar.loss is not None:
-        axes.barh(place, min(bar.loss, high), 0.66, color=bar.look["color"], alpha=0.9)
+        axes.barh(place, min(bar.loss, high), 0.66, color=bar.style["color"], alpha=0.9)
         if bar.margin and bar.loss <= high:
             axes.plot(
                 [bar.loss - bar.margin, bar.loss + bar.margin], [place] * 2, color="black", linewidth=0.8
@@ -165,12 +165,12 @@ def _draw_curves(sheet: Figure, box: Box, curves: Sequence[Curve], limits: tuple
     for curve in curves:
         # A single point has neither a line nor a band with a width.
         single = len(curve.xs) == 1
-        look: plot_data.Look = {"marker": "."} if single else {}
-        axes.plot(curve.xs, curve.ys, **look | curve.look)
+        style: plot_data.Style = {"marker": "."} if single else {}
+        axes.plot(curve.xs, curve.ys, **style | curve.style)
         if any(curve.errors):
             low, high = ([y + side * error for y, error in plot_data.banded(curve)] for side in (-1, 1))
             width = 0.8 if single else 0
-            axes.fill_between(curve.xs, low, high, color=curve.look["color"], alpha=0.15, linewidth=width)
+            axes.fill_between(curve.xs, low, high, color=curve.style["color"], alpha=0.15, linewidth=width)
     if not curves:
         axes.text(0.5, 0.6, "nothing to show", ha="center", transform=axes.transAxes)
     last = max((curve.xs[-1] for curve in curves), default=1)
@@ -184,10 +184,12 @@ def _draw_curves(sheet: Figure, box: Box, curves: Sequence[Curve], limits: tuple
 
 def _ends(curves: Sequence[Curve], limits: tuple[float, float]) -> list[Curve]:
     """The last point of each curve, from bottom to top, with its label; the grey curves share one."""
-    grey = sorted((curve for curve in curves if curve.look is plot_data.GREY), key=lambda curve: curve.ys[-1])
+    grey = sorted(
+        (curve for curve in curves if curve.style is plot_data.GREY), key=lambda curve: curve.ys[-1]
+    )
     middle = [curve._replace(label=f"{len(grey)} more, grey") for curve in grey[len(grey) // 2 :][:1]]
     ends = []
-    for curve in [*(curve for curve in curves if curve.look is not plot_data.GREY), *middle]:
+    for curve in [*(curve for curve in curves if curve.style is not plot_data.GREY), *middle]:
         low, y, high = limits[0], curve.ys[-1], limits[1]
         beyond = "" if low <= y <= high else f" {'↑' if y > high else '↓'}{plot_texts.number(y)}"
         y = min(max(y, low), high)
@@ -216,14 +218,14 @@ def _name(axes: Axes, ends: Sequence[Curve]) -> None:
     beside: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
     for end, place in zip(ends, places, strict=True):
         y = place / height
-        axes.plot([start, (start + stop) / 2, stop], [y, y, y], markevery=[1], **beside, **end.look)
+        axes.plot([start, (start + stop) / 2, stop], [y, y, y], markevery=[1], **beside, **end.style)
         axes.text(stop + 4 / width, y, end.label, verticalalignment="center_baseline", **beside)
         leader = ConnectionPatch(
             (end.xs[0], end.ys[0]),
             (start, y),
             coordsA=axes.transData,
             coordsB=axes.transAxes,
-            color=end.look["color"],
+            color=end.style["color"],
             linewidth=0.5,
             linestyle=":",
             clip_on=False,

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from streamkarma.regret.rows import Row, is_finite, is_linear, per_event, rows_of, sound
 from streamkarma.regret.verdict import STANDARD_ERRORS, best_offline
 
-Look = dict[str, Any]
+Style = dict[str, Any]
 
 # Okabe and Ito's colours without yellow, which is too light for a line; two are repeated, dashed.
-_LOOKS: list[Look] = [
+_STYLES: list[Style] = [
     {"color": "#0072B2", "marker": "o"},
     {"color": "#E69F00", "marker": "s"},
     {"color": "#009E73", "marker": "^"},
@@ -21,9 +21,9 @@ _LOOKS: list[Look] = [
     {"color": "#0072B2", "marker": "P", "linestyle": "--"},
     {"color": "#E69F00", "marker": "X", "linestyle": "--"},
 ]
-GREY: Look = {"color": "#B0B0B0", "linewidth": 0.8, "zorder": 1.5}
-BOUND: Look = {"color": "black", "linestyle": (0, (4, 2))}
-RIVAL: Look = {"color": "#0072B2", "linestyle": (0, (4, 2)), "marker": "D", "markersize": 3.5}
+GREY: Style = {"color": "#B0B0B0", "linewidth": 0.8, "zorder": 1.5}
+BOUND: Style = {"color": "black", "linestyle": (0, (4, 2))}
+RIVAL: Style = {"color": "#0072B2", "linestyle": (0, (4, 2)), "marker": "D", "markersize": 3.5}
 LEARNERS = ("#D55E00", "black")
 #: The maximum number of bars that leave room below them.
 _FEW = 7
@@ -36,7 +36,7 @@ class Curve(NamedTuple):
     """A line over the events; ``errors`` has a standard error for each point, or is empty."""
 
     label: str
-    look: Look
+    style: Style
     xs: list[int]
     ys: list[float]
     errors: list[float]
@@ -47,7 +47,7 @@ class Bar(NamedTuple):
 
     Attributes
     ----------
-    label, look
+    label, style
         Its name and its style.
     kind
         ``"learner"``, ``"linear"``, or ``"memorises"`` for baselines that are not linear.
@@ -60,7 +60,7 @@ class Bar(NamedTuple):
     """
 
     label: str
-    look: Look
+    style: Style
     kind: str
     loss: float | None
     error: float | None
@@ -72,17 +72,17 @@ def bars(report: dict[str, Any], labels: Mapping[str, str]) -> list[Bar]:
     """The latest results of each learner and baseline, with the smallest loss first."""
     found = []
     for index, (name, learner) in enumerate(report["learners"].items()):
-        look = {"color": LEARNERS[index % len(LEARNERS)]}
+        style = {"color": LEARNERS[index % len(LEARNERS)]}
         loss, error = _of_learner(learner)
-        found.append(Bar(labels[name], look, "learner", loss if is_finite(loss) else None, error))
+        found.append(Bar(labels[name], style, "learner", loss if is_finite(loss) else None, error))
     for name, rows in rows_of(report).items():
         for row in sound(rows)[-1:]:
             kind = "linear" if is_linear(name) else "memorises"
-            look = {"color": "#0072B2" if is_linear(name) else "#8A8A8A"}
+            style = {"color": "#0072B2" if is_linear(name) else "#8A8A8A"}
             loss, margin = (per_event(row, f"held_out_{what}") for what in ("loss", "standard_error"))
             hindsight = per_event(row, "baseline_loss")
             margin = STANDARD_ERRORS * (margin or 0.0)
-            found.append(Bar(labels[name], look, kind, loss, row["held_out_error"], margin, hindsight))
+            found.append(Bar(labels[name], style, kind, loss, row["held_out_error"], margin, hindsight))
     return sorted(found, key=lambda bar: (bar.loss is None, bar.loss or bar.hindsight or 0.0))
 
 
@@ -121,10 +121,10 @@ def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Cur
     linear = {name: rows for name, rows in rows_of(report).items() if is_linear(name)}
     good = {name: rows for name, some in linear.items() if (rows := sound(some))}
     curves = []
-    for name, look in _looks(good).items():
+    for name, style in _styles(good).items():
         errors = [0.0 if row["exact"] else row["standard_error"] for row in good[name]]
         events, regrets = ([row[column] for row in good[name]] for column in ("events", "regret"))
-        curves.append(Curve(labels[name], look, events, regrets, errors))
+        curves.append(Curve(labels[name], style, events, regrets, errors))
     if "bound" in report:
         curves.append(_curve("bound", BOUND, report["bound"]["events"], report["bound"]["total"]))
     return [curve for curve in curves if curve.xs]
@@ -136,15 +136,15 @@ def loss_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve
     for index, (name, learner) in enumerate(report["learners"].items()):
         color, label, curve = LEARNERS[index % len(LEARNERS)], labels[name], learner["curve"]
         if "recent" in learner and not index:
-            recent, look = learner["recent"], {"color": color, "linewidth": 0.8, "alpha": 0.7}
+            recent, style = learner["recent"], {"color": color, "linewidth": 0.8, "alpha": 0.7}
             of_late = f"{label}, last {recent['window']:,}"
-            curves.append(_curve(of_late, look, recent["events"], recent["mean_loss"]))
-        look = {"color": color, "linewidth": 2.2, "zorder": 3}
+            curves.append(_curve(of_late, style, recent["events"], recent["mean_loss"]))
+        style = {"color": color, "linewidth": 2.2, "zorder": 3}
         begin = _FEW_EVENTS * report["events"]
         points = [
             point for point in zip(curve["events"], curve["mean_loss"], strict=True) if point[0] >= begin
         ]
-        curves.append(_curve(f"{label}, all so far", look, [x for x, _ in points], [y for _, y in points]))
+        curves.append(_curve(f"{label}, all so far", style, [x for x, _ in points], [y for _, y in points]))
     rows = rows_of(report)
     rival = best_offline({name: some[-1] for name, each in rows.items() if (some := sound(each))})
     if rival is not None and rival.held_out:
@@ -159,13 +159,13 @@ def loss_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Curve
 
 def regret_limits(curves: Sequence[Curve]) -> tuple[float, float]:
     """The limits of the regret axis, so that outliers do not squash the others."""
-    shown, solid = [0.0], [curve for curve in curves if curve.look is not BOUND]
+    shown, solid = [0.0], [curve for curve in curves if curve.style is not BOUND]
     usual = median_high([max(map(abs, curve.ys)) for curve in solid] or [0.0])
     for curve in solid:
         if max(map(abs, curve.ys)) <= 5 * usual:
             shown += [y + side * margin for y, margin in banded(curve) for side in (-1, 1)]
     low, high = min(shown), max(shown)
-    bound = max((y for curve in curves if curve.look is BOUND for y in curve.ys), default=high)
+    bound = max((y for curve in curves if curve.style is BOUND for y in curve.ys), default=high)
     return _with_margin(low, max(high, bound) if bound - high <= high - low else high)
 
 
@@ -189,15 +189,15 @@ def _with_margin(low: float, high: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _looks(good: Mapping[str, Sequence[Row]]) -> dict[str, Look]:
+def _styles(good: Mapping[str, Sequence[Row]]) -> dict[str, Style]:
     """The style of each baseline, best first; if there are many, only some are coloured."""
     order = sorted(good, key=lambda name: -float(good[name][-1]["regret_per_event"]))
     coloured = order
-    if len(order) > len(_LOOKS):
+    if len(order) > len(_STYLES):
         coloured = [name for name in order if name in (*order[:3], *order[-3:], "full")]
-    return {name: _LOOKS[coloured.index(name)] if name in coloured else GREY for name in order}
+    return {name: _STYLES[coloured.index(name)] if name in coloured else GREY for name in order}
 
 
-def _curve(label: str, look: Look, xs: Sequence[int], ys: Sequence[float]) -> Curve:
+def _curve(label: str, style: Style, xs: Sequence[int], ys: Sequence[float]) -> Curve:
     points = [(x, y) for x, y in zip(xs, ys, strict=True) if is_finite(y)]
-    return Curve(label, look, [x for x, _ in points], [y for _, y in points], [])
+    return Curve(label, style, [x for x, _ in points], [y for _, y in points], [])

@@ -85,18 +85,18 @@ class RegretTracker:
         seed: int = 0,
     ) -> None:
         if task not in ("classification", "regression"):
-            raise UsageError(f"task is classification or regression, not {shown(task)}")
+            raise UsageError(f"task must be classification or regression, not {shown(task)}")
         known = LOSSES["binary" if task == "classification" else "regression"]
         if loss is not None and loss not in known:
-            raise UsageError(f"loss is one of {', '.join(known)}, not {shown(loss)}")
+            raise UsageError(f"loss must be one of {', '.join(known)}, not {shown(loss)}")
         if not Integer(1).holds(memory):
-            raise UsageError(f"memory is 1 or more, not {shown(memory)}")
+            raise UsageError(f"memory must be 1 or more, not {shown(memory)}")
         if not (isinstance(seconds, (int, float)) and seconds > 0.0):
             raise UsageError(f"seconds must be a number above 0, not {shown(seconds)}")
         if not Integer(0, 2**31 - 1).holds(seed):
-            raise UsageError(f"seed is an integer from 0 to 2^31 - 1, not {shown(seed)}")
+            raise UsageError(f"seed must be an integer from 0 to 2^31 - 1, not {shown(seed)}")
         if not isinstance(scale, bool):
-            raise UsageError(f"scale is True or False, not {shown(scale)}")
+            raise UsageError(f"scale must be True or False, not {shown(scale)}")
         self.task = task
         self.loss = loss or known[0]
         self.scale = scale
@@ -244,19 +244,26 @@ def _finite(what: str, value: Any) -> float:
     return number
 
 
-class _WrappedClassifier(base.Classifier):
+class _Wrapped(base.Estimator):
+    """What both kinds of wrapped models have in common."""
+
     def __init__(self, model: Any, tracker: RegretTracker) -> None:
         self.model = model
         self.tracker = tracker
+
+    def predict_one(self, x: Any, **more: Any) -> Any:
+        """Predict with the wrapped model; a classifier may have its own threshold."""
+        return self.model.predict_one(x, **more)
+
+
+class _WrappedClassifier(_Wrapped, base.Classifier):
+    def __init__(self, model: Any, tracker: RegretTracker) -> None:
+        super().__init__(model, tracker)
         self._last: tuple[Any, Any] = (None, None)
 
     @property
     def _multiclass(self) -> bool:
         return bool(self.model._multiclass)
-
-    def predict_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model, which may have its own threshold."""
-        return self.model.predict_one(x, **more)
 
     def predict_proba_one(self, x: Any, **more: Any) -> Any:
         """Predict with the wrapped model."""
@@ -275,15 +282,7 @@ class _WrappedClassifier(base.Classifier):
         self.model.learn_one(x, y, **more)
 
 
-class _WrappedRegressor(base.Regressor):
-    def __init__(self, model: Any, tracker: RegretTracker) -> None:
-        self.model = model
-        self.tracker = tracker
-
-    def predict_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model."""
-        return self.model.predict_one(x, **more)
-
+class _WrappedRegressor(_Wrapped, base.Regressor):
     def learn_one(self, x: Any, y: Any, **more: Any) -> None:
         """Update the tracker, then learn."""
         # Some models return None before they have learned; river's metrics skip that as well.

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from typing import Any
 
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.hindsight import EventTable, evaluate_baseline
 from streamkarma.regret.oracle import LearnerProfile
-from streamkarma.system import be_nice
-from streamkarma.worker_process import read_message, requests
+from streamkarma.worker_process import read_message, reason_of, requests
 
 
 def answer(message: bytes, send: Any) -> None:
@@ -36,21 +34,12 @@ def _evaluate(name: str, snapshot: Snapshot, header: dict[str, Any], began: floa
         return {"events": snapshot.events, "problem": "not enough memory"}
     except Exception as error:
         # A failing baseline must not stop the others or the stream.
-        return {"events": snapshot.events, "problem": _in_a_line(error)}
+        return {"events": snapshot.events, "problem": reason_of(error)}
     return {**row, "seconds": round(time.perf_counter() - began, 3)}
-
-
-def _in_a_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def main() -> None:
     """Answer the requests on standard input."""
-    # Warnings of libraries about single fits are useless here.
-    warnings.simplefilter("ignore")
-    # The stream has priority.
-    be_nice()
 
     def send(row: dict[str, Any]) -> None:
         print(json.dumps(row), flush=True)

@@ -222,11 +222,11 @@ class Session:
                 "late labels need --id NAME, which identifies their event, or --entity NAME, which "
                 "identifies their events"
             )
-        pending = Pending(wanted)
-        if state:
-            pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
-            if self._is_anew:
-                pending.mark_unobserved()
+        if not state:
+            return Pending(wanted, plan.pending_seconds)
+        pending = pending_of(str(self._path), self.task_model.model, state, self._arrays)
+        if self._is_anew:
+            pending.mark_unobserved()
         pending.limit = plan.pending or pending.limit
         pending.seconds = plan.pending_seconds or pending.seconds
         return pending

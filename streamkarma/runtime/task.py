@@ -286,7 +286,9 @@ def text_of(label: Label) -> str:
 def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a classifier that a regressor also has."""
     if "loss" in options:
-        raise UsageError(f"the labels imply regression, --loss {options['loss']} classification; give --task")
+        raise UsageError(
+            f"the labels imply regression, but --loss {options['loss']} is for classification; give --task"
+        )
     return {k: v for k, v in options.items() if k != "max_classes"}
 
 

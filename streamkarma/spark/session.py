@@ -56,7 +56,7 @@ def started(
     """
     check_installed()
     if "PYSPARK_GATEWAY_PORT" not in os.environ and not _has_java():
-        raise UsageError("Spark needs Java 17 or newer: install it, or set JAVA_HOME to where it is")
+        raise UsageError("Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder")
     import pyspark
     from pyspark.sql import SparkSession
 

@@ -44,9 +44,10 @@ def settle(session: Session, inputs: Inputs) -> None:
 
 
 def settle_by_topics(session: Session, frame: DataFrame, longest: int) -> None:
-    """The same for topics, in the order of names, partitions and offsets.
+    """Examine the first labels of topics, in the order of names, partitions and offsets.
 
-    Spark lists partitions in any order, on which the order of the classes must not depend.
+    If all labels are the same, the task stays open, as in ``settle``. Spark lists partitions in any order, on
+    which the order of the classes must not depend.
     """
     if not session.task_model.settled:
         with translated():

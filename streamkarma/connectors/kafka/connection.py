@@ -18,6 +18,8 @@ Client = TypeVar("Client")
 
 #: Time limits of the first attempt to connect and of later ones; signals are handled in between.
 _FIRST_SECONDS, _LONGEST_SECONDS = 0.75, 4.0
+#: Seconds between two checks of whether the user wants to stop.
+_NAP = 0.05
 #: Number of consecutive connections closed by a broker that counts as a refusal.
 _CLOSED_OFTEN = 2
 _CREDENTIALS = "user, password, sasl_mechanism and certificates"
@@ -141,8 +143,9 @@ def connect(
             how_long = f"trying for {patience:g} s" if patience < float("inf") else "waiting"
             say(f"cannot reach {where} ({reason}); {how_long}")
             said = True
-        for _ in range(int(attempt / 0.1)):
+        # Pause for half the time limit of the attempt.
+        for _ in range(int(attempt / 2 / _NAP)):
             if stopped():
                 raise InterruptedError
-            time.sleep(0.05)
+            time.sleep(_NAP)
         attempt = min(2 * attempt, _LONGEST_SECONDS)

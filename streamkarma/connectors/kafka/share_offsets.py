@@ -90,12 +90,6 @@ class SharedOffsets(Offsets):
             return begin
         return end
 
-    def start_at(self, partition: TopicPartition, offset: int) -> None:
-        """A partition starts there, which is committed to the group with the next commit."""
-        self._for_group[partition] = offset
-        self._moved |= self.positions.get(partition) != offset
-        self.positions[partition] = offset
-
     def commit(self, checkpoint: bool) -> None:
         """Commit what was learned, with ``checkpoint`` the models too; errors as in `Offsets`.
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::block::{Block, Event};
+use crate::chance::mix;
 use crate::state::{Refused, State, ensure};
 
 /// Maximum number of events that are remembered; beyond it the oldest counts as never predicted.
@@ -154,12 +155,9 @@ fn item_key(coordinate: u32, bits: u64) -> u64 {
     }
 }
 
-/// The finaliser of splitmix64: maps nearby numbers far apart.
+/// SplitMix64 of a number: maps nearby numbers far apart, and 0 not to itself.
 fn scramble(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
+    mix(number.wrapping_add(0x9E37_79B9_7F4A_7C15))
 }
 
 #[cfg(test)]

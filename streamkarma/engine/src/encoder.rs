@@ -41,8 +41,9 @@ use crate::ascending::Ascending;
 use crate::block::Evicted;
 use crate::cleaning::{Rules, Sentinels, Tally};
 use crate::encoded::Encoded;
+use crate::math::within;
 use crate::names::Foreign;
-use crate::scale::{LARGEST, Scale, within};
+use crate::scale::{LARGEST, Scale};
 use crate::vocabulary::{Bounds, NOBODY, PASSING, Vocabulary};
 
 /// Vocabulary, running scales, and the event being read.

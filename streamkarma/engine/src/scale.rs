@@ -42,7 +42,7 @@ pub use state::WIDTH;
 use std::hint::select_unpredictable;
 
 use self::moving::{FADING, Latest, SHORTEST};
-use crate::math::log;
+use crate::math::{log, within};
 
 /// Standardised values are clipped here: one broken sensor must not outweigh the others.
 pub const CLIP: f64 = 5.0;
@@ -334,17 +334,6 @@ impl Scale {
         let gap = if self.mode_count > 0.0 { self.mode - mean } else { 0.0 };
         squares / count + gap * gap
     }
-}
-
-/// A number clipped to ±`most`.
-pub fn within(number: f64, most: f64) -> f64 {
-    between(number, -most, most)
-}
-
-/// A number clipped to an interval. (`max` and `min` check for NaN, which takes twice as long; `clamp` panics.)
-fn between(number: f64, low: f64, high: f64) -> f64 {
-    let number = if number > low { number } else { low };
-    if number < high { number } else { high }
 }
 
 /// The median distance from `centre` of the values that differ from it; 0 if there are none.

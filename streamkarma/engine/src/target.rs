@@ -1,7 +1,8 @@
 //! Standardised targets of a regression.
 
+use crate::math::within;
 use crate::scale::summary::Summary;
-use crate::scale::{LARGEST, Scale, within};
+use crate::scale::{LARGEST, Scale};
 use crate::state::{Refused, ensure};
 
 /// Maximum distance of a target from the mean, in standard deviations.
@@ -134,10 +135,10 @@ impl Targets {
         for (part, _) in parts {
             ensure(
                 self.scale == part.scale,
-                "of the models some standardise targets and some do not (scale)",
+                "some of the models standardise targets and others do not (scale)",
             )?;
             ensure(self.longest == part.longest, "the models forget at different rates (forget)")?;
-            ensure(self.far == part.far, "the models take targets far out differently")?;
+            ensure(self.far == part.far, "the models treat outlying targets differently")?;
         }
         let is_new = self.survey.as_ref().is_none_or(|survey| *survey == Summary::default());
         ensure(is_new, "surveys can only be merged with what they began with")?;

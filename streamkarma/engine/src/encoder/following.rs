@@ -87,7 +87,7 @@ impl Following {
     ///
     /// If the state is invalid. This is then unchanged.
     pub fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
-        let wrong = "the clock of the entities makes no sense";
+        let wrong = "the clock of the entities is invalid";
         let (&[clock, latest, evicted], _) = state.f64s("entity_clock")? else {
             return Err(wrong.to_owned());
         };

@@ -157,7 +157,7 @@ impl Levels {
         let may_be = |value: f64| value.is_finite() && levels.is_watched(value);
         let each = values.iter().all(|&(value, times)| may_be(value) && times > 0 && times < 1 << 53);
         let fits = values.len() <= if halvings > 0 { SAMPLE } else { MOST };
-        ensure(sorted && each && fits, "the values that came contradict each other")?;
+        ensure(sorted && each && fits, "the counts of values are inconsistent")?;
         values.iter().for_each(|&(value, times)| levels.add(value, times));
         Ok(levels)
     }

@@ -78,23 +78,30 @@ impl Encoder {
 
     fn ensure_like(&self, part: &Self) -> Result<(), Refused> {
         let foreign = self.vocabulary.foreign_count() + part.vocabulary.foreign_count();
-        ensure(foreign == 0, "models with names that are no texts, such as numbers, cannot be merged")?;
+        ensure(foreign == 0, "models with names that are not strings, such as numbers, cannot be merged")?;
         let bounds = |each: &Self| each.vocabulary.bounds();
-        let why = "the models have other bounds for names (max_attributes, max_coordinates, max_name_bytes)";
+        let why =
+            "the models have different bounds for names (max_attributes, max_coordinates, max_name_bytes)";
         ensure(bounds(self) == bounds(part), why)?;
-        ensure(self.scale == part.scale, "of the models some standardise numbers and some do not (scale)")?;
+        ensure(self.scale == part.scale, "some of the models standardise numbers and others do not (scale)")?;
         ensure(self.longest == part.longest, "the models forget at different rates (forget)")?;
         ensure(
             self.rules == part.rules,
-            "the models have other rules for missing values or kinds of attributes",
+            "the models have different rules for missing values or kinds of attributes",
         )?;
-        ensure(self.rates == part.rates, "the models have other numbers of classes at most (max_classes)")?;
+        ensure(
+            self.rates == part.rates,
+            "the models have different maximum numbers of classes (max_classes)",
+        )?;
         // Whether the entity is also an attribute depends on the run that reads, and is in no file.
         let rules = |each: &Self| {
             let following = each.following.as_ref()?;
             Some(Rules { is_attribute: true, ..following.rules.clone() })
         };
-        ensure(rules(self) == rules(part), "the models follow other entities, or in other ways (entity)")
+        ensure(
+            rules(self) == rules(part),
+            "the models follow different entities, or follow them differently (entity)",
+        )
     }
 
     /// All names, and how many of them do not fit.

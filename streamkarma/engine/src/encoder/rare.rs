@@ -108,7 +108,7 @@ impl Once {
     pub fn from_rows(rows: &[[u32; 2]]) -> Result<Self, Refused> {
         let mut once = Self::default();
         for &[place, fingerprint] in rows {
-            ensure((place as usize) < PLACES, "categories that came once are not counted")?;
+            ensure((place as usize) < PLACES, "the table of categories seen once is invalid")?;
             once.fingerprints.resize(PLACES, 0);
             once.fingerprints[place as usize] = fingerprint;
         }

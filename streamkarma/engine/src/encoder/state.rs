@@ -107,11 +107,14 @@ fn levels_of(moments: &[f64], levels: &[(usize, f64, u64)]) -> Result<Vec<Levels
     let said = moments.chunks_exact(WIDTH).map(|row| row[WIDTH - 1]);
     let mut values = vec![Vec::new(); said.len()];
     for &(coordinate, value, times) in levels {
-        let at = values.get_mut(coordinate).ok_or("values came at coordinates that there are not")?;
+        let at = values.get_mut(coordinate).ok_or("values are counted for coordinates that do not exist")?;
         at.push((value, times));
     }
     let halvings = |said: f64| -> Result<u32, Refused> {
-        ensure(said.fract() == 0.0 && (0.0..=64.0).contains(&said), "a sample is halved up to 64 times")?;
+        ensure(
+            said.fract() == 0.0 && (0.0..=64.0).contains(&said),
+            "a sample can be halved at most 64 times",
+        )?;
         Ok(said as u32)
     };
     said.zip(values).map(|(said, values)| Levels::of(halvings(said)?, &values)).collect()

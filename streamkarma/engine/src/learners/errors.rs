@@ -9,7 +9,7 @@ use crate::state::{Refused, State, ensure};
 const DELTA: f64 = 1e-4;
 /// Sums of weights that differ by no more than this are equal.
 pub const ROUNDING: f64 = 1e-6;
-const WHY: &str = "the errors that were not taken in yet contradict each other";
+const WHY: &str = "the current batch of errors is inconsistent";
 
 /// Errors between 0 and 1, monitored by ADWIN, see [`crate::adwin`].
 ///

@@ -54,7 +54,7 @@ fn forest() -> Forest {
     Forest::new(forest::Settings { regression: false, trees: 5, half_life: 0.0 }).unwrap()
 }
 
-fn of_subspace(max_rank_dim: usize) -> Subspace {
+fn of_subspace(max_pairwise_coordinates: usize) -> Subspace {
     let (regression, r, indicators, shrink, forget, moving) = (false, 3.0, true, 5.0, 0.0, 0.0);
     let rank = 3;
     Subspace::new(subspace::Settings {
@@ -64,7 +64,7 @@ fn of_subspace(max_rank_dim: usize) -> Subspace {
         shrink,
         forget,
         moving,
-        max_rank_dim,
+        max_pairwise_coordinates,
         rank,
     })
 }

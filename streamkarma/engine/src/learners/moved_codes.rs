@@ -59,7 +59,7 @@ pub fn dropped_by(change: &Change) -> Evicted {
     Evicted { before: 0, attributes: dropped(&change.attributes), coordinates: dropped(&change.coordinates) }
 }
 
-/// The same, and coordinates whose sign is flipped.
+/// The names that the merged model drops, and coordinates whose sign it flips.
 pub fn gone_by(change: &Change) -> Evicted {
     let mut gone = dropped_by(change);
     let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);

@@ -6,7 +6,8 @@
 use std::hint::select_unpredictable;
 
 use crate::block::{Event, Evicted, below};
-use crate::scale::{LARGEST, within};
+use crate::math::within;
+use crate::scale::LARGEST;
 
 /// The attribute of a coordinate that was never learned.
 pub const NOBODY: u32 = u32::MAX;

@@ -69,13 +69,4 @@ impl Asked {
         }
         self.inner.restore(&from_python(&own)?).map_err(PyValueError::new_err)
     }
-
-    /// For copies and pickles.
-    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.arrays(py)
-    }
-
-    fn __setstate__(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
-        self.restore(&arrays.copy()?)
-    }
 }

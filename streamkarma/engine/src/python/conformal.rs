@@ -154,5 +154,5 @@ fn checked(coverage: f64) -> PyResult<f64> {
     if coverage > 0.0 && coverage < 1.0 {
         return Ok(coverage);
     }
-    Err(PyValueError::new_err(format!("a coverage is between 0 and 1, not {coverage}")))
+    Err(PyValueError::new_err(format!("coverage must be between 0 and 1, not {coverage}")))
 }

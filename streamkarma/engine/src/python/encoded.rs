@@ -28,7 +28,7 @@ type BlockArrays<'py> = (
     Vec<EvictedBefore>,
 );
 
-/// The same without what was evicted, and with the raw values.
+/// starts, attributes, coordinates, values and raw values of a block.
 type WholeArrays<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i32>>,
@@ -105,7 +105,9 @@ impl Encoded {
         let below = |indices: PyReadonlyArray1<i32>, most: usize| -> PyResult<Vec<u32>> {
             let each = indices.as_array().to_vec();
             if !each.iter().all(|&index| usize::try_from(index).is_ok_and(|index| index < most)) {
-                return Err(PyValueError::new_err("an event has what the model does not know"));
+                return Err(PyValueError::new_err(
+                    "an event has an attribute or a coordinate that the model does not know",
+                ));
             }
             Ok(each.into_iter().map(|index| index as u32).collect())
         };

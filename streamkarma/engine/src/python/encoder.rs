@@ -431,14 +431,14 @@ impl Encoder {
         uses: PyReadonlyArray2<i64>,
         evicted: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let none = || PyValueError::new_err("a name or a category is none");
+        let none = || PyValueError::new_err("a name or a category is missing");
         let named =
             |entry: Bound<'_, PyAny>| entry.is_none() || entry.get_item(0).is_ok_and(|name| is_name(&name));
         if !entries.iter().all(named) {
             return Err(none());
         }
-        let ignored = counted(ignored, "values ignored are not counted")?;
-        let evicted = counted(evicted, "names that made room are not counted")?;
+        let ignored = counted(ignored, "the number of ignored values is invalid")?;
+        let evicted = counted(evicted, "the number of evicted names is invalid")?;
         let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
         let entries: Vec<Option<Entry>> = entries.collect::<PyResult<_>>()?;
         self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)
@@ -483,5 +483,9 @@ impl Encoder {
 }
 
 fn same_length(one: usize, other: usize) -> PyResult<()> {
-    if one == other { Ok(()) } else { Err(PyValueError::new_err(format!("{one} and {other}, not as many"))) }
+    if one == other {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err(format!("the lengths {one} and {other} differ")))
+    }
 }

@@ -144,7 +144,7 @@ impl Encoder {
         let level = |row: [f64; 3]| Some((whole(row[0])? as usize, row[1], whole(row[2])?));
         let levels: Option<Vec<_>> =
             levels.rows().into_iter().map(|row| level([row[0], row[1], row[2]])).collect();
-        let levels = levels.ok_or_else(|| PyValueError::new_err("values that came are not counted"))?;
+        let levels = levels.ok_or_else(|| PyValueError::new_err("the counts of values are invalid"))?;
         let restored =
             self.inner.restore(vocabulary, &rows, &levels, encoder::Counts { tallies, once, uses, evicted });
         restored.map_err(PyValueError::new_err)?;
@@ -189,7 +189,7 @@ fn once_of(rows: &Counts) -> Result<Once, Refused> {
     };
     let rows: Option<Vec<[u32; 2]>> =
         rows.as_array().rows().into_iter().map(|row| pair(row.to_vec())).collect();
-    Once::from_rows(&rows.ok_or("categories that came once are not counted")?)
+    Once::from_rows(&rows.ok_or("the table of categories seen once is invalid")?)
 }
 
 /// Whether a saved name has an allowed type.

@@ -38,7 +38,7 @@ pub fn explain<'py>(
     let wanted = inner.others() * inner.classes();
     if others.len() != wanted {
         let given = others.len();
-        return Err(PyValueError::new_err(format!("{wanted} scores from elsewhere, not {given}")));
+        return Err(PyValueError::new_err(format!("{wanted} scores of external models, not {given}")));
     }
     let unit = Unit { centre: unit.0, spread: unit.1 };
     let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others, ticket, unit);
@@ -73,6 +73,6 @@ pub fn check_event(t: usize, events: usize) -> PyResult<()> {
     if t < events {
         Ok(())
     } else {
-        Err(PyValueError::new_err(format!("of {events} events there is no {t}")))
+        Err(PyValueError::new_err(format!("there is no event {t} among {events}")))
     }
 }

@@ -22,7 +22,7 @@ pub fn roles_of(names: HashMap<String, i64>) -> PyResult<Roles> {
             WEIGHT => Role::Weight,
             IGNORED => Role::Ignored,
             0.. if (role as usize) < MOST_KEPT => Role::Kept(role as usize),
-            _ => return Err(PyValueError::new_err(format!("{role} is not what a name is for"))),
+            _ => return Err(PyValueError::new_err(format!("{role} is not a role"))),
         };
         Ok((name, role))
     };

@@ -31,8 +31,8 @@ pub type GivenFollowing = (String, bool, Option<String>, String, bool, f64, usiz
 /// The engine's form; ValueError for an unknown way of carrying.
 pub fn following_of(given: GivenFollowing, longest_name: usize) -> PyResult<Following> {
     let (entity, is_attribute, time, carry, labels, longest, most) = given;
-    let carry = Carry::named(&carry)
-        .ok_or_else(|| PyValueError::new_err(format!("nothing is carried by {carry:?}")))?;
+    let carry =
+        Carry::named(&carry).ok_or_else(|| PyValueError::new_err(format!("carry cannot be {carry:?}")))?;
     let bytes = |text: String| text.into_bytes().into_boxed_slice();
     let (entity, time) = (bytes(entity), time.map(bytes));
     Ok(Following::new(Rules { entity, is_attribute, time, carry, labels, longest, most }, longest_name))

@@ -40,7 +40,7 @@ impl Learner {
         let inner = self.inner.as_mut().ok_or_else(gone)?;
         check_label(lesson.label, inner.classes())?;
         if inner.others() > 0 {
-            return Err(PyValueError::new_err("models from elsewhere have to say their scores: see run"));
+            return Err(PyValueError::new_err("the scores of the external models are missing; see run"));
         }
         let predicted = self.predicted.take(&event);
         if let Some(mut scores) = predicted.filter(|_| lesson.is_learned()) {
@@ -112,7 +112,7 @@ impl Items {
         }
         let gone: Vec<Evicted> = gone.iter().filter_map(|gone| evicted_before(&starts, gone)).collect();
         if !gone.is_sorted_by(|one, next| one.before < next.before) {
-            return Err(PyValueError::new_err("what was given up is not in the order of the events"));
+            return Err(PyValueError::new_err("evictions are not in the order of the events"));
         }
         // The arrays may have spare capacity for more events.
         Ok(Self {
@@ -185,7 +185,10 @@ impl Learner {
         let whole = given.block();
         let (begin, end) = part.unwrap_or((0, whole.len()));
         if begin > end || end > whole.len() {
-            return Err(PyValueError::new_err(format!("of {} events, {begin} to {end}", whole.len())));
+            return Err(PyValueError::new_err(format!(
+                "the range {begin} to {end} is not within the {} events",
+                whole.len()
+            )));
         }
         let (block, events) = (whole.part(begin, end - begin), end - begin);
         let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
@@ -199,9 +202,7 @@ impl Learner {
             != [events; 6]
         {
             return Err(PyValueError::new_err(format!(
-                "{events} events, {} labels, {} weights",
-                labels.len(),
-                weights.len()
+                "labels, weights and marks must have one entry for each of the {events} events"
             )));
         }
         let inner = self.inner_mut()?;
@@ -213,7 +214,7 @@ impl Learner {
         if given != [inner.others(), events, classes] {
             let wanted = [inner.others(), events, classes];
             return Err(PyValueError::new_err(format!(
-                "scores from elsewhere have the shape {given:?} and not {wanted:?}"
+                "scores of external models have the shape {given:?} and not {wanted:?}"
             )));
         }
         let others = others.map_or_else(|| vec![Vec::new(); events], |others| by_event(&others, events));

@@ -11,9 +11,9 @@ use super::state::{from_python, to_python};
 use crate::learner::Learner as _;
 use crate::learners::subspace::{Settings, Subspace as Inner};
 
-/// A linear model on completed events; see `Settings` of `core.subspace`.
+/// A linear model on completed events; see `SubspaceSettings` of `core.subspace`.
 #[pyfunction]
-#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, forget=0.0, moving=0.0, max_rank_dim=64, rank=16))]
+#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, forget=0.0, moving=0.0, max_pairwise_coordinates=64, rank=16))]
 #[allow(clippy::too_many_arguments, reason = "they are settings, given by name")]
 pub fn subspace(
     regression: bool,
@@ -22,7 +22,7 @@ pub fn subspace(
     shrink: f64,
     forget: f64,
     moving: f64,
-    max_rank_dim: usize,
+    max_pairwise_coordinates: usize,
     rank: usize,
 ) -> Learner {
     Learner::of(Inner::new(Settings {
@@ -32,7 +32,7 @@ pub fn subspace(
         shrink,
         forget,
         moving,
-        max_rank_dim,
+        max_pairwise_coordinates,
         rank,
     }))
 }
@@ -46,10 +46,11 @@ pub struct Subspace {
 #[pymethods]
 impl Subspace {
     #[new]
-    #[pyo3(signature = (shrink=5.0, forget=0.0, max_rank_dim=64, rank=16))]
-    fn new(shrink: f64, forget: f64, max_rank_dim: usize, rank: usize) -> Self {
+    #[pyo3(signature = (shrink=5.0, forget=0.0, max_pairwise_coordinates=64, rank=16))]
+    fn new(shrink: f64, forget: f64, max_pairwise_coordinates: usize, rank: usize) -> Self {
         let (regression, r, indicators, moving) = (false, 1.0, false, 0.0);
-        let settings = Settings { regression, r, indicators, shrink, forget, moving, max_rank_dim, rank };
+        let settings =
+            Settings { regression, r, indicators, shrink, forget, moving, max_pairwise_coordinates, rank };
         Self { inner: Inner::new(settings) }
     }
 

@@ -133,7 +133,7 @@ impl Target {
     fn restore(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {
         let row = Scale::from_row(&row.as_array().to_vec());
         self.inner.seen =
-            row.ok_or_else(|| PyValueError::new_err("the statistics of the target are none"))?;
+            row.ok_or_else(|| PyValueError::new_err("the statistics of the target are invalid"))?;
         Ok(())
     }
 

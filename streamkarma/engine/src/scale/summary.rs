@@ -6,8 +6,9 @@
 
 use super::merging::total;
 use super::state::LARGEST_SUM;
-use super::{CUT, LARGEST, START, START_CUT, Scale, Sums, within};
+use super::{CUT, LARGEST, START, START_CUT, Scale, Sums};
 use crate::cleaning::{OUT, VOTES};
+use crate::math::within;
 use crate::state::{Refused, ensure};
 
 /// Maximum number of buckets.
@@ -180,7 +181,7 @@ impl Summary {
     ///
     /// If no values could produce them.
     pub fn from_rows(rows: &[[f64; WIDTH]]) -> Result<Self, Refused> {
-        const WHY: &str = "the summaries of numbers make no sense";
+        const WHY: &str = "the summaries of numbers are invalid";
         let coarser = rows.first().map_or(0.0, |row| row[0]);
         ensure((0.0..=LONGEST_KEY).contains(&coarser) && coarser.fract() == 0.0 && rows.len() <= MOST, WHY)?;
         let mut summary = Self { coarser: coarser as u32, buckets: Vec::new() };

@@ -236,7 +236,7 @@ fn incompatible_models_are_refused_with_a_reason() {
     foreign.finish(true, &mut Encoded::default());
     let told = crate::cleaning::Rules { finds: false, ..Default::default() };
     for (other, why) in [
-        (foreign, "names that are no texts"),
+        (foreign, "names that are not strings"),
         (Encoder::new(PLENTY, false, f64::INFINITY).with_rates(2), "(scale)"),
         (Encoder::new(PLENTY, true, 100.0).with_rates(2), "(forget)"),
         (encoder(Bounds { coordinates: 9, ..PLENTY }), "max_coordinates"),

@@ -27,7 +27,10 @@ impl Forest {
         if places.is_sorted() {
             return Ok(());
         }
-        ensure(places.len() == self.shape.classes, "there are not as many places as classes")?;
+        ensure(
+            places.len() == self.shape.classes,
+            "the number of new class indices differs from the number of classes",
+        )?;
         let shape = &self.shape;
         self.trees.iter_mut().for_each(|tree| tree.relabel(shape, places));
         self.replays.change(|k, code| Some((k, code)), |class| places[class as usize] as f64);

@@ -39,7 +39,8 @@ use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::refits::Refits;
 use crate::learners::table::Table;
 use crate::loss::Loss;
-use crate::scale::{CLIP, LARGEST, within};
+use crate::math::within;
+use crate::scale::{CLIP, LARGEST};
 use crate::state::{Refused, State, ensure};
 
 /// Settings, fixed for the lifetime of the learner.
@@ -90,7 +91,10 @@ impl GaussianProcess {
     /// If the window is too short or too long.
     pub fn new(settings: Settings) -> Result<Self, Refused> {
         let Settings { window, half_life } = settings;
-        ensure((1..=MOST_EVENTS).contains(&window), &format!("the window has 1 to {MOST_EVENTS} events"))?;
+        ensure(
+            (1..=MOST_EVENTS).contains(&window),
+            &format!("window must be between 1 and {MOST_EVENTS}, not {window}"),
+        )?;
         let refits = Refits::new(window, half_life);
         Ok(Self { settings, refits, fitted: None, z: Vec::new(), slopes: [0.0] })
     }

@@ -18,8 +18,7 @@ use std::iter::repeat_n;
 use super::kernel::Kernel;
 use crate::chance::Random;
 use crate::cholesky::Cholesky;
-use crate::math::dot;
-use crate::scale::within;
+use crate::math::{dot, within};
 
 /// Added to the diagonal of the points' radial kernel, as a fraction of its amplitude, so that duplicate points do no
 /// harm.

@@ -258,7 +258,7 @@ impl LinearModel {
     pub fn check_room(classes: usize, places: usize) -> Result<(), Refused> {
         let room = classes.checked_mul(places);
         let room = room.and_then(|cells| Vec::<Cell>::new().try_reserve_exact(cells).ok());
-        room.ok_or_else(|| "there is no memory for so many weights".to_owned())
+        room.ok_or_else(|| "not enough memory for this many weights".to_owned())
     }
 
     /// Resize to so many places, moving what was learned at `from` to `to` and forgetting the rest.

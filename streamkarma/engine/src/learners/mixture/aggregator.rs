@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::calibration::{
-    Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, clip, sanitise, sigmoid,
+    Calibration, FARTHEST, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, sanitise, sigmoid,
 };
 use super::completeness::{Completeness, Observed};
 use super::fixed_share::{Blend, Shares};
@@ -12,7 +12,7 @@ use super::range::Range;
 use super::resting::Resting;
 use super::scales::Scales;
 use super::ties::Ties;
-use crate::math::exp;
+use crate::math::{exp, within};
 
 /// Window of the running means, in events: the scale of a score changes while its expert learns.
 const WINDOW: f64 = 1000.0;
@@ -277,7 +277,7 @@ impl Aggregator {
     pub fn residual(&self, said: &[f64], label: f64, residual: &mut Vec<f64>) {
         residual.clear();
         if self.regression {
-            residual.push(clip((label - said[0]) / self.unit(), FARTHEST));
+            residual.push(within((label - said[0]) / self.unit(), FARTHEST));
         } else if self.classes == 1 {
             residual.push(f64::from(u8::from(label > 0.0)) - said[0]);
         } else {

@@ -2,12 +2,12 @@
 
 use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_TWO_PRIOR_VARIANCES, SHARP, SLOPE, clip, ema, fading, sanitise,
-    sigmoid, softsign,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_TWO_PRIOR_VARIANCES, SHARP, SLOPE, ema, fading, sanitise, sigmoid,
+    softsign,
 };
 use super::newton::{Newton, Objective};
 use super::resting::{UNLIKELY, without};
-use crate::math::{dot, log, logistic_all};
+use crate::math::{dot, log, logistic_all, within};
 
 impl Aggregator {
     pub(super) fn step_two(
@@ -46,17 +46,17 @@ impl Aggregator {
             let score = sanitise(scores[e]);
             scratch.squares[e] = ema(calibration.squares[e], score * score, rate);
             let unit = scratch.squares[e].sqrt();
-            let z = clip(score / unit, FARTHEST);
+            let z = within(score / unit, FARTHEST);
             scratch.neutral[e] = unit.min(1.0);
             features[e][SLOPE] = z;
             features[e][BEND] = softsign(z, SHARP);
             let logit = scratch.neutral[e] * z + dot(&parameters[e], &features[e]);
-            scratch.logits[e] = clip(logit, LIMIT);
+            scratch.logits[e] = within(logit, LIMIT);
         }
         let blended = dot(&blend.mix, &scratch.logits[..experts]);
         scratch.logits[experts] = blended;
         scratch.chances.copy_from_slice(&scratch.logits);
-        scratch.chances[experts] = clip(completeness.adjusted(blended), LIMIT);
+        scratch.chances[experts] = within(completeness.adjusted(blended), LIMIT);
         logistic_all(&mut scratch.chances);
         let chance = dot(&scratch.weights, &scratch.chances);
         for (weight, each) in scratch.weights.iter().zip(&mut scratch.chances) {
@@ -82,7 +82,7 @@ impl Aggregator {
             if weights[own.start] > 0.0 {
                 let part = dot(&blend.mix[own.clone()], &scratch.logits[own.clone()]);
                 let left = scratch.logits[*experts] - part;
-                let blend = sigmoid(clip(completeness.adjusted(left), LIMIT));
+                let blend = sigmoid(within(completeness.adjusted(left), LIMIT));
                 let others = without(own, said, weights, chances, blend);
                 resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight);
             }

@@ -16,7 +16,7 @@
 //! less informative relative to each other than the winner's score relative to theirs: hence g'.
 
 use super::newton::WARMUP;
-use crate::math::exp;
+use crate::math::{exp, within};
 
 /// Log-odds are kept within ± this, the log of 999,999: probabilities within 1e-6 of 0 and 1.
 ///
@@ -172,14 +172,9 @@ pub fn prior_variances(classes: usize, regression: bool) -> &'static [f64] {
     }
 }
 
-/// `value` clipped to ± `limit`.
-pub fn clip(value: f64, limit: f64) -> f64 {
-    value.max(-limit).min(limit)
-}
-
 /// A score whose square is finite; 0 if an invalid model returned NaN.
 pub fn sanitise(score: f64) -> f64 {
-    if score.is_nan() { 0.0 } else { clip(score, LARGEST) }
+    if score.is_nan() { 0.0 } else { within(score, LARGEST) }
 }
 
 /// A running mean square updated with one more `square` of weight `rate`.

@@ -2,7 +2,7 @@
 
 use super::Mixture;
 use super::dormancy::{Dormancy, LONG, NAP, PERIOD};
-use super::parrots::{Stream, asked, fact};
+use super::echo_experts::{Stream, asked, fact};
 use super::resting::{Rest, Rester, SEGMENT};
 use super::tests::{KINDS, Kind};
 use crate::block::Evicted;

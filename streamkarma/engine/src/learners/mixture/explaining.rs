@@ -9,11 +9,11 @@
 use super::Mixture;
 use super::aggregator::Aggregator;
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_NUMBERS, OFFSET, OWN, SHARP, SLOPE, SOFT, clip, sanitise, sigmoid,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_NUMBERS, OFFSET, OWN, SHARP, SLOPE, SOFT, sanitise, sigmoid,
 };
 use crate::block::Event;
 use crate::explaining::Explanation;
-use crate::math::{dot, exp};
+use crate::math::{dot, exp, within};
 
 /// Log-odds closer to 0 than this use the slope of the logistic function there.
 const FLAT: f64 = 1e-5;
@@ -105,7 +105,7 @@ impl Aggregator {
             (scratch.logits[member], 1.0)
         } else {
             let logit = self.completeness.adjusted(dot(&self.blend.mix, &scratch.logits[..self.experts]));
-            (clip(logit, LIMIT), ratio(clip(logit, LIMIT), logit))
+            (within(logit, LIMIT), ratio(within(logit, LIMIT), logit))
         };
         weight * bounded * secant(logit) / secant(said[0])
     }
@@ -116,7 +116,7 @@ impl Aggregator {
         if self.regression {
             let unit = self.calibration.squares[0].sqrt();
             let slope = self.calibration.parameters[expert * OF_NUMBERS + SLOPE];
-            return (slope * ratio(clip(score / unit, FARTHEST), score / unit), (0.0, 0));
+            return (slope * ratio(within(score / unit, FARTHEST), score / unit), (0.0, 0));
         }
         let (scratch, unit) = (&self.scratch, self.scratch.squares[expert].sqrt());
         let parameters = &self.calibration.parameters[expert * OF_CLASSES..][..OF_CLASSES];
@@ -128,10 +128,10 @@ impl Aggregator {
             let bend = 0.5 * parameters[BEND] / (SHARP + (z[class] - z[rival]).abs());
             return ((plain + parameters[OWN] / (SOFT + z[class].abs())) / unit, (bend / unit, rival));
         }
-        let z = clip(score / unit, FARTHEST);
+        let z = within(score / unit, FARTHEST);
         let slope = plain + parameters[BEND] / (SHARP + z.abs());
         let logit = slope * z + parameters[OFFSET];
-        (slope * ratio(z, score / unit) / unit * ratio(clip(logit, LIMIT), logit), (0.0, 0))
+        (slope * ratio(z, score / unit) / unit * ratio(within(logit, LIMIT), logit), (0.0, 0))
     }
 }
 

@@ -5,7 +5,7 @@ use super::late::{Kept, Late};
 use crate::state::{Refused, State, ensure};
 
 /// The error message for an invalid state.
-const CONTRADICTION: &str = "what was said of events that wait for their labels contradicts itself";
+const CONTRADICTION: &str = "the predictions of events with late labels are inconsistent";
 /// Number of arrays in a state.
 const ARRAYS: usize = 4;
 /// Bounds of the counts in a state, and of residuals and scores.

@@ -10,6 +10,8 @@ mod dependence;
 mod dormancy;
 #[cfg(test)]
 mod dormancy_tests;
+#[cfg(test)]
+mod echo_experts;
 mod explaining;
 mod fixed_share;
 mod late;
@@ -23,8 +25,6 @@ mod mixing;
 mod multiclass;
 mod newton;
 mod numbers;
-#[cfg(test)]
-mod parrots;
 mod range;
 mod recent;
 mod recent_state;
@@ -37,6 +37,7 @@ mod resting_state;
 mod resting_tests;
 mod running;
 mod scales;
+mod scheduler;
 #[cfg(test)]
 mod sharing_tests;
 mod state;
@@ -44,7 +45,6 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod ties;
-mod together;
 
 use std::collections::BTreeSet;
 

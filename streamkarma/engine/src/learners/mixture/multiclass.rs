@@ -2,12 +2,12 @@
 
 use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre,
-    clip, ema, fading, softmax,
+    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre, ema,
+    fading, softmax,
 };
 use super::newton::{Newton, Objective, step_offsets};
 use super::resting::{UNLIKELY, without};
-use crate::math::{dot, exp, log};
+use crate::math::{dot, exp, log, within};
 
 impl Aggregator {
     pub(super) fn step_several(
@@ -47,7 +47,7 @@ impl Aggregator {
             let square = centre(&scores[e * classes..(e + 1) * classes], z);
             scratch.squares[e] = ema(calibration.squares[e], square, rate);
             let unit = scratch.squares[e].sqrt();
-            z.iter_mut().for_each(|each| *each = clip(*each / unit, FARTHEST));
+            z.iter_mut().for_each(|each| *each = within(*each / unit, FARTHEST));
             let (margins, own) = bounded.split_at_mut(classes);
             bounded_features(z, margins, own);
             let neutral = unit.min(1.0);

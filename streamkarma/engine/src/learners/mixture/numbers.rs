@@ -11,11 +11,11 @@
 //! [`super::ties`].
 
 use super::aggregator::{Aggregator, Count, ExpertScores, Scratch};
-use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, clip, ema, sanitise};
+use super::calibration::{FARTHEST, NUMBER_PRIOR_VARIANCE, OF_NUMBERS, SLOPE, ema, sanitise};
 use super::newton::{Newton, Objective};
 use super::resting::without;
 use super::ties::gaussian;
-use crate::math::{dot, exp};
+use crate::math::{dot, exp, within};
 
 /// Degrees of freedom of the members' densities.
 pub const FREEDOM: f64 = 4.0;
@@ -56,7 +56,7 @@ impl Aggregator {
                 scratch.logits[e] = 0.0;
                 continue;
             }
-            features[e] = [clip(sanitise(scores[e]) / unit, FARTHEST), 1.0];
+            features[e] = [within(sanitise(scores[e]) / unit, FARTHEST), 1.0];
             scratch.logits[e] = dot(&parameters[e], &features[e]);
         }
         scratch.logits[*experts] = completeness.adjusted(dot(&blend.mix, &scratch.logits));
@@ -68,10 +68,10 @@ impl Aggregator {
         self.steps += 1;
         let square = ema(self.calibration.squares[0], target * target, weight / (weight + seen));
         self.calibration.squares.fill(square);
-        let target = clip(target / unit, FARTHEST);
+        let target = within(target / unit, FARTHEST);
         self.observe_number(target, weight);
         let said = dot(&self.scratch.weights, &self.scratch.logits);
-        self.ties.observe_residual(clip(said - target, FARTHEST), weight, self.steps - 1);
+        self.ties.observe_residual(within(said - target, FARTHEST), weight, self.steps - 1);
         self.judge_numbers(target, Count { weight, events });
         let Scratch { weights, likelihoods, .. } = &mut self.scratch;
         let all = dot(weights, likelihoods);
@@ -107,7 +107,7 @@ impl Aggregator {
         }
         for m in 0..=self.experts {
             if self.scratch.weights[m] > 0.0 {
-                let residual = clip(self.scratch.residuals[m], widest);
+                let residual = within(self.scratch.residuals[m], widest);
                 let steepness = if self.absolute { (scale / residual.abs()).min(STEEPEST) } else { 1.0 };
                 self.calibrate_number(m, Count { weight: weight * steepness / noise, events }, residual);
             }

@@ -21,14 +21,14 @@
 //! learned here; see [`super::late`].
 
 use super::aggregator::Forgetting;
-use super::calibration::{FARTHEST, LIMIT, clip, fading, sigmoid, softmax};
+use super::calibration::{FARTHEST, LIMIT, fading, sigmoid, softmax};
 use super::fixed_share::Shares;
 use super::multiclass::squared_gradient;
 use super::newton::{Newton, Objective};
 use super::numbers::{FREEDOM, OUTLYING, student};
 use super::ties::gaussian;
 use crate::learner::Lesson;
-use crate::math::{dot, exp, log};
+use crate::math::{dot, exp, log, within};
 
 /// Fraction of each mean that is left after one event: 2 to the power of -1 / half-life.
 pub const KEPT: [f64; MEANS] =
@@ -209,7 +209,7 @@ impl Recent {
         others[..labels.len()].copy_from_slice(labels);
         others[labels.len()..].iter_mut().zip(&*said).for_each(|(to, said)| *to = PART * said);
         if self.classes == 1 {
-            adjusted[0] = sigmoid(clip(said[0] + dot(parameters, features), LIMIT));
+            adjusted[0] = sigmoid(within(said[0] + dot(parameters, features), LIMIT));
             let chance = dot(&shares.weights, &[sigmoid(said[0]), adjusted[0]]);
             mixed[0] = log(chance / (1.0 - chance));
             return;
@@ -271,7 +271,7 @@ impl Recent {
 
     /// Learn by the squared loss, or by Huber's, which is absolute for residuals beyond their scale.
     fn learn_number(&mut self, lesson: &Lesson, unit: f64, beside_ties: Option<f64>, mixed: f64) {
-        let (target, weight) = (clip(lesson.label / unit, FARTHEST), lesson.weight);
+        let (target, weight) = (within(lesson.label / unit, FARTHEST), lesson.weight);
         let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
         let residuals = [self.said[0] / unit - target, residual];
         let mut likelihoods = residuals.map(|residual| student(residual / scale));
@@ -284,7 +284,7 @@ impl Recent {
         self.shares.update(&mut likelihoods, weight, f64::INFINITY, self.events);
         self.variance = moved_square(scale, (mixed / unit - target) / scale, weight, self.events as f64);
         let curvature = weight / variance;
-        let slope = curvature * clip(residual, widest);
+        let slope = curvature * within(residual, widest);
         self.newton(lesson, None, Objective::Square { slope, curvature });
     }
 
@@ -309,7 +309,7 @@ impl Recent {
         if self.regression {
             let residual = unit * back((lesson.label - self.said[0]) / unit);
             take_in(self.residuals.iter_mut(), residual, part);
-            let mut next = unit * clip(lesson.label / unit, FARTHEST);
+            let mut next = unit * within(lesson.label / unit, FARTHEST);
             for (place, target) in self.labels.iter_mut().enumerate() {
                 let before = *target;
                 *target = if place < self.known { before + part * (next - before) } else { next };
@@ -366,7 +366,7 @@ fn take_in<'a>(means: impl Iterator<Item = &'a mut f64>, value: f64, part: f64) 
 }
 
 fn back(number: f64) -> f64 {
-    clip(number, FARTHEST_BACK)
+    within(number, FARTHEST_BACK)
 }
 
 /// For two classes: the true probability of the label +1.

@@ -8,7 +8,7 @@ use crate::merging::relabelled_rows;
 use crate::state::{Refused, State, count_of, ensure};
 
 /// Why a state is rejected.
-const CONTRADICTION: &str = "what is known of the last events contradicts itself";
+const CONTRADICTION: &str = "the memory of the latest errors is inconsistent";
 /// Number of arrays that `state` writes.
 const ARRAYS: usize = 10;
 

@@ -29,7 +29,7 @@ const WINDOW: u64 = 1000;
 /// Open fractions below this are due to rounding.
 const NOTHING: f64 = 1e-9;
 /// Why a state is rejected.
-const CONTRADICTION: &str = "what is known of attributes contradicts itself";
+const CONTRADICTION: &str = "the statistics of attributes are inconsistent";
 
 /// A running mean, and its number of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -8,7 +8,7 @@ use crate::state::{Refused, State, ensure};
 
 /// Number of arrays that `put` writes.
 pub const ARRAYS: usize = 8 + OF_ERRORS;
-const WHY: &str = "what is known of the experts that rest contradicts itself";
+const WHY: &str = "the state of resting experts is inconsistent";
 /// Prefix of the arrays of the window of errors.
 const ERRORS: &str = "errors_";
 /// Tolerance for rounding in sums of weights.

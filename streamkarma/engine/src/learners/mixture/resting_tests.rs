@@ -1,8 +1,8 @@
 //! Experts that hardly help: when they predict, and how their silence is handled.
 
 use super::aggregator::{Aggregator, Count, ExpertScores};
+use super::echo_experts::{Stream, asked};
 use super::fixed_share::SHARE;
-use super::parrots::{Stream, asked};
 use super::resting::Rest;
 use super::tests::{KINDS, Kind};
 

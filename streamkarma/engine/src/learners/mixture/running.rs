@@ -7,10 +7,10 @@ use super::Mixture;
 use super::dormancy::NAP;
 use super::mixing::Mixing;
 use super::resting::{Rest, Resting, lessons_up_to};
-use super::together::run_together;
+use super::scheduler::run_together;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
-use crate::scale::within;
+use crate::math::within;
 
 /// Blocks with fewer events are not worth a thread.
 const WORTH_A_THREAD: usize = 32;

@@ -16,9 +16,9 @@
 
 use std::f64::consts::LN_2;
 
-use super::calibration::{FARTHEST, clip};
+use super::calibration::FARTHEST;
 use super::state::are_shares;
-use crate::math::{exp, log, pow};
+use crate::math::{exp, log, pow, within};
 
 /// Number of scales: the narrowest is below any residual that matters.
 const SCALES: usize = 10;
@@ -81,7 +81,7 @@ impl Scales {
             if member == 0.0 {
                 continue;
             }
-            let residual = clip(residual, FARTHEST);
+            let residual = within(residual, FARTHEST);
             let at_scales = EACH.map(|scale| density(residual / scale) / scale);
             for ((at_scale, of_scale), known) in at_scales.iter().zip(&mut of_scales).zip(&self.weights) {
                 *own += known * at_scale;

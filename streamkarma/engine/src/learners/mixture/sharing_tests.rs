@@ -66,9 +66,10 @@ impl Stream {
 }
 
 /// Three that share, after one whose completion has another setting.
-fn subspaces(max_rank_dim: usize, regression: bool) -> Vec<Box<dyn Learner>> {
+fn subspaces(max_pairwise_coordinates: usize, regression: bool) -> Vec<Box<dyn Learner>> {
     let (indicators, shrink, forget, moving, rank) = (false, 5.0, 40.0, 0.0, 3);
-    let plain = Settings { regression, r: 3.0, indicators, shrink, forget, moving, max_rank_dim, rank };
+    let plain =
+        Settings { regression, r: 3.0, indicators, shrink, forget, moving, max_pairwise_coordinates, rank };
     let each = [
         Settings { shrink: 1.0, ..plain },
         plain,

@@ -15,7 +15,7 @@ use super::ties::Ties;
 use crate::state::{Refused, State, ensure};
 
 /// Why a state is rejected.
-const CONTRADICTION: &str = "the mixing contradicts itself";
+const CONTRADICTION: &str = "the state of the mixture is inconsistent";
 /// Number of arrays that `state` writes.
 const ARRAYS: usize = 14 + resting_state::ARRAYS;
 /// Maximum number of steps in a state: up to here they are whole numbers as f64, too.
@@ -48,7 +48,7 @@ impl Mixture {
             let part = parts.get(number.to_string().as_str()).ok_or(wrong)?;
             learner.restore(part, attributes, coordinates)?;
             let fits = learner.classes() == self.aggregator.classes();
-            ensure(fits, "the experts contradict the mixing")?;
+            ensure(fits, "the experts do not match the state of the mixture")?;
         }
         Ok(())
     }

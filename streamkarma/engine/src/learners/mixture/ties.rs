@@ -8,8 +8,8 @@
 //! events with 70 to 95 % equal targets (five kinds, seeds 51 and 52), the mean prediction had been 4 to 94 % of the mean
 //! target and is 85 to 100 %, and the root mean square error is 1 to 26 % lower.
 
-use super::calibration::{FARTHEST, SMALLEST, clip};
-use crate::math::exp;
+use super::calibration::{FARTHEST, SMALLEST};
+use crate::math::{exp, within};
 
 /// The lead in votes from which the common value counts as common, and its maximum. A value that has less than half of
 /// the votes hardly ever leads by that many.
@@ -92,7 +92,7 @@ impl Ties {
 /// Gaussian densities of residuals, up to a common factor; that of the smallest is 1, so that not all of them vanish.
 /// Members without a weight have none.
 pub fn gaussian(variance: f64, members: &[f64], residuals: &[f64], densities: &mut [f64]) {
-    let square = |residual: f64| clip(residual, FARTHEST).powi(2);
+    let square = |residual: f64| within(residual, FARTHEST).powi(2);
     let known = members.iter().zip(residuals).filter(|(member, _)| **member > 0.0);
     let least = known.map(|(_, residual)| square(*residual)).fold(f64::INFINITY, f64::min);
     for ((member, residual), density) in members.iter().zip(residuals).zip(densities) {

@@ -52,7 +52,10 @@ impl Kept<'_> {
 impl Neighbors {
     /// Renumber the classes; see [`Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
-        ensure(places.len() == self.counts.len(), "there are not as many places as classes")?;
+        ensure(
+            places.len() == self.counts.len(),
+            "the number of new class indices differs from the number of classes",
+        )?;
         for label in &mut self.labels {
             *label = places[*label as usize] as f64;
         }

@@ -131,8 +131,14 @@ impl Neighbors {
     /// If a setting is out of its range.
     pub fn new(settings: Settings) -> Result<Self, Refused> {
         let Settings { window, neighbors, .. } = settings;
-        ensure((1..=MOST[0]).contains(&window), &format!("the window has 1 to {} events", MOST[0]))?;
-        ensure((1..=MOST[1]).contains(&neighbors), &format!("there are 1 to {} neighbours", MOST[1]))?;
+        ensure(
+            (1..=MOST[0]).contains(&window),
+            &format!("window must be between 1 and {}, not {window}", MOST[0]),
+        )?;
+        ensure(
+            (1..=MOST[1]).contains(&neighbors),
+            &format!("neighbors must be between 1 and {}, not {neighbors}", MOST[1]),
+        )?;
         Ok(Self {
             settings,
             classes: 1,

@@ -13,7 +13,7 @@ pub struct Labels {
     pub seen: u64,
 }
 
-/// The same, borrowed from where they are stored.
+/// The number of labels and their sums, like [`Labels`], borrowed from where they are stored.
 pub struct LabelsMut<'a> {
     pub count: &'a mut f64,
     pub sums: &'a mut [f64],

@@ -57,7 +57,7 @@ impl Rated {
 
     /// Restore such a state; the learner has its own already.
     pub(super) fn restore_own(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
-        const WHY: &str = "what labels said of attributes contradicts itself";
+        const WHY: &str = "the target statistics of attributes are inconsistent";
         self.clear();
         self.waiting = Waiting::from_state(state)?;
         if state.0.keys().all(|name| waiting::ARRAYS.contains(&name.as_str())) {

@@ -5,9 +5,9 @@ use super::labels::{Attribute, Labels, LabelsMut};
 use super::{Rated, Settings, has_number};
 use crate::block::Event;
 use crate::learner::Lesson;
-use crate::math::log;
+use crate::math::{log, within};
 use crate::rate_key::is_neighbourhood;
-use crate::scale::{CLIP, Scale, within};
+use crate::scale::{CLIP, Scale};
 
 /// Weight, in labels, of the attribute's average that is added to the labels of a category.
 pub(super) const SHRINK: f64 = 5.0;

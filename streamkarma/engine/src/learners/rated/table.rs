@@ -187,7 +187,7 @@ impl Table {
     ///
     /// If the state is invalid.
     pub fn from_state(state: &State, width: usize, is_signed: bool) -> Result<Self, Refused> {
-        const WHY: &str = "what labels said of categories contradicts itself";
+        const WHY: &str = "the target statistics of categories are inconsistent";
         let (keys, shape) = state.u64s("keys")?;
         let ((counts, count_shape), (sums, sum_shape)) = (state.f64s("key_counts")?, state.f64s("key_sums")?);
         let (times, time_shape) = state.i64s("key_times")?;
@@ -229,6 +229,6 @@ fn order(key: u64) -> (usize, u64) {
 pub fn seen_in(state: &State, name: &str, size: usize) -> Result<Vec<u64>, Refused> {
     let seen = state.i64s(name)?.0;
     let fits = seen.len() == size && seen.iter().all(|each| (0..1 << 53).contains(each));
-    ensure(fits, "what labels said contradicts itself")?;
+    ensure(fits, "the target statistics are inconsistent")?;
     Ok(seen.iter().map(|&each| each as u64).collect())
 }

@@ -15,7 +15,10 @@ impl RefittedTrees {
         if places.is_sorted() {
             return Ok(());
         }
-        ensure(places.len() == self.classes().max(2), "there are not as many places as classes")?;
+        ensure(
+            places.len() == self.classes().max(2),
+            "the number of new class indices differs from the number of classes",
+        )?;
         let ensemble = &mut self.ensemble;
         if self.slopes.len() == 1 {
             let signed = [&mut ensemble.base, &mut ensemble.slopes, &mut ensemble.values];

@@ -7,8 +7,8 @@ use super::randomising::{randomise, table_of};
 use crate::learner::Unit;
 use crate::learners::refits::Refits;
 use crate::loss::Loss;
-use crate::math::{log, logistic};
-use crate::scale::{CLIP, within};
+use crate::math::{log, logistic, within};
+use crate::scale::CLIP;
 
 /// Minimum curvature of an event.
 const FLATTEST: f64 = 1e-6;

@@ -49,7 +49,8 @@ use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::refits::Refits;
 use crate::loss::Loss;
-use crate::scale::{LARGEST, within};
+use crate::math::within;
+use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
 
 /// How trees are fitted.
@@ -95,7 +96,7 @@ impl RefittedTrees {
     pub fn new(settings: Settings) -> Result<Self, Refused> {
         let Settings { kind, regression, window, half_life } = settings;
         let most = if kind == Kind::Boosted { MOST_EVENTS } else { MOST_RANDOMISED };
-        ensure((1..=most).contains(&window), &format!("the window has 1 to {most} events"))?;
+        ensure((1..=most).contains(&window), &format!("window must be between 1 and {most}, not {window}"))?;
         ensure(kind == Kind::Boosted || regression, "trees are split at random only in a regression")?;
         let (refits, ensemble) = (Refits::new(window, half_life), Ensemble::new(kind, 1));
         Ok(Self { settings, refits, ensemble, slopes: vec![0.0] })

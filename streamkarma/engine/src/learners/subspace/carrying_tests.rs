@@ -45,7 +45,7 @@ fn translation_preserves_scores() {
             after.carry(&change).unwrap();
             Subspace::new(settings).restore(&after.state(), 20, 20).unwrap();
             // Where values are features as observed, the constant gets the effect of a shift on average.
-            let is_wide = settings.max_rank_dim == 7 && !change.keeps_scales();
+            let is_wide = settings.max_pairwise_coordinates == 7 && !change.keeps_scales();
             let tolerance = if is_wide { 0.3 } else { 1e-9 };
             for t in 300..400 {
                 let [one, other] = scores(&stream, &change, [&mut before, &mut after], t);

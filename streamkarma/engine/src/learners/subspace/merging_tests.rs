@@ -60,8 +60,8 @@ fn merged_moments_match_a_single_pass() {
 #[test]
 fn merge_is_independent_of_order_and_grouping() {
     let stream = low_rank(1000, 10);
-    for (max_rank_dim, forget) in [(64, 0.0), (64, 70.0), (12, 0.0), (1, 0.0), (1, 70.0)] {
-        let settings = Settings { max_rank_dim, forget, ..SETTINGS };
+    for (max_pairwise_coordinates, forget) in [(64, 0.0), (64, 70.0), (12, 0.0), (1, 0.0), (1, 70.0)] {
+        let settings = Settings { max_pairwise_coordinates, forget, ..SETTINGS };
         let (base, parts) = parts(settings, &stream, 3, 200);
         let [a, b, c] = &parts[..] else { unreachable!() };
         let all = merged(&base, &[a, b, c]);
@@ -193,7 +193,7 @@ fn other_settings_are_refused() {
     for settings in [
         Settings { rank: 5, ..SETTINGS },
         Settings { indicators: false, ..SETTINGS },
-        Settings { max_rank_dim: 32, ..SETTINGS },
+        Settings { max_pairwise_coordinates: 32, ..SETTINGS },
         Settings { r: 3.0, ..SETTINGS },
     ] {
         let other = Subspace::new(settings);
@@ -204,7 +204,7 @@ fn other_settings_are_refused() {
 #[test]
 fn merge_with_few_slots_is_no_worse_than_parts() {
     let stream = low_rank(2500, 30);
-    let settings = Settings { indicators: false, max_rank_dim: 12, ..SETTINGS };
+    let settings = Settings { indicators: false, max_pairwise_coordinates: 12, ..SETTINGS };
     let parts: Vec<Subspace> = (0..4).map(|i| taught(settings, &stream, 500 * i..500 * (i + 1))).collect();
     let wrong = |model: &Subspace| {
         let late = (2000..2500).filter(|&t| {

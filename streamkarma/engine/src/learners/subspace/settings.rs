@@ -23,15 +23,15 @@ pub struct Settings {
     /// Half-life of the weights, if they forget faster than the subspace; 0 if not.
     pub moving: f64,
     /// Maximum number of coordinates for which all pairs are kept, 1 or more; with 1, a factor replaces the pairs.
-    pub max_rank_dim: usize,
+    pub max_pairwise_coordinates: usize,
     /// Dimension of that factor, 1 or more.
     pub rank: usize,
 }
 
 impl Settings {
     pub(super) fn form(&self) -> Form {
-        if self.max_rank_dim > 1 {
-            Form::Pairs(Box::new(Pairs::new(self.max_rank_dim)))
+        if self.max_pairwise_coordinates > 1 {
+            Form::Pairs(Box::new(Pairs::new(self.max_pairwise_coordinates)))
         } else {
             Form::Factor(Box::new(Ppca::new(self.rank)))
         }

@@ -47,13 +47,13 @@ impl Subspace {
         let owners = numbers_below(state, "owners", attributes)?;
         let owning = attributes_of(&owners);
         ensure(seen == owners.len() as f64 && owners.len() <= coordinates, WHY)?;
-        let is_pairs = settings.max_rank_dim > 1;
+        let is_pairs = settings.max_pairwise_coordinates > 1;
         ensure(factor == f64::from(!is_pairs), WHY)?;
         ensure((0.0..2f64.powi(53)).contains(&events) && due.is_finite() && next_turn.is_finite(), WHY)?;
         ensure(!is_pairs || events < due, WHY)?;
         ensure((1.0..=LARGEST_GROWTH).contains(&growth) && noise.is_finite() && noise >= LEAST_NOISE, WHY)?;
         let form = if is_pairs {
-            let most = settings.max_rank_dim;
+            let most = settings.max_pairwise_coordinates;
             Form::Pairs(Box::new(Pairs::from_state(state, &owners, attributes, next_turn, most)?))
         } else {
             Form::Factor(Box::new(Ppca::from_state(state, settings.rank, owning, owners.len())?))

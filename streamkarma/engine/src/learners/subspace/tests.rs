@@ -11,7 +11,7 @@ pub const SETTINGS: Settings = Settings {
     shrink: 5.0,
     forget: 0.0,
     moving: 0.0,
-    max_rank_dim: 64,
+    max_pairwise_coordinates: 64,
     rank: 4,
 };
 
@@ -73,7 +73,9 @@ impl Stream {
 }
 
 pub fn in_each_form(check: impl Fn(Settings)) {
-    [64, 7, 1].into_iter().for_each(|max_rank_dim| check(Settings { max_rank_dim, ..SETTINGS }));
+    [64, 7, 1]
+        .into_iter()
+        .for_each(|max_pairwise_coordinates| check(Settings { max_pairwise_coordinates, ..SETTINGS }));
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn learns_subspace_and_labels() {
         let wrong =
             scores.iter().zip(&stream.labels).skip(2000).filter(|(score, label)| **score * **label <= 0.0);
         assert!(wrong.count() < 160);
-        if settings.max_rank_dim == 7 {
+        if settings.max_pairwise_coordinates == 7 {
             // Coordinates without a slot are completed with their means only.
             return;
         }
@@ -129,7 +131,7 @@ fn moving_weights_follow_flipped_labels() {
 #[test]
 fn subspace_columns_are_found_among_noise() {
     let stream = low_rank_and_noise(4000, 10, 50);
-    let mut model = Subspace::new(Settings { indicators: false, max_rank_dim: 24, ..SETTINGS });
+    let mut model = Subspace::new(Settings { indicators: false, max_pairwise_coordinates: 24, ..SETTINGS });
     let mut narrow = Subspace::new(SETTINGS);
     let (scores, alone) = (stream.teach(&mut model, 0..4000), stream.teach(&mut narrow, 0..4000));
     assert!((0..=10).all(|k| active(&model).contains(&k)), "{:?}", active(&model));
@@ -144,7 +146,7 @@ fn subspace_columns_are_found_among_noise() {
 #[test]
 fn redundant_coordinates_get_zero_weight() {
     let stream = low_rank(4000, 40);
-    let mut model = Subspace::new(Settings { indicators: false, max_rank_dim: 16, ..SETTINGS });
+    let mut model = Subspace::new(Settings { indicators: false, max_pairwise_coordinates: 16, ..SETTINGS });
     stream.teach(&mut model, 0..4000);
     let (state, rank) = (model.state(), SETTINGS.rank);
     let redundant = state.bools("redundant").unwrap().0;
@@ -157,7 +159,7 @@ fn redundant_coordinates_get_zero_weight() {
 
 #[test]
 fn many_rare_categories_take_no_slots_from_numbers() {
-    let (stream, settings) = (low_rank(4000, 10), Settings { max_rank_dim: 16, ..SETTINGS });
+    let (stream, settings) = (low_rank(4000, 10), Settings { max_pairwise_coordinates: 16, ..SETTINGS });
     let mut model = Subspace::new(settings);
     let mut score = [0.0];
     for t in 0..4000 {

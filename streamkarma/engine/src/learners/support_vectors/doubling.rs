@@ -126,12 +126,12 @@ impl Learner for DoublingSupportVectors {
 
     fn restore(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         let &[before] = state.i64s("before")?.0 else {
-            return Err("the state has not one number of events before this epoch".to_owned());
+            return Err("the state must have one number of events before this epoch".to_owned());
         };
         let steps = super::state::steps(state)?;
         ensure(
             (0..1 << 62).contains(&before) && before as u64 == horizon(before as u64 + steps + 1) - 1,
-            &format!("no epoch begins after {before} events and has {steps} more"),
+            &format!("no epoch begins after {before} events and lasts {steps}"),
         )?;
         let old = std::mem::replace(&mut self.before, before as u64);
         self.tune();

@@ -10,7 +10,7 @@
 //! or the oldest, with ages counted back from the end of each part. Which ones are kept does not depend on the order of
 //! the parts, but may depend on the order of nested merges; without a budget, or below it, nothing depends on either.
 
-use super::fates::Fates;
+use super::example_counts::Fates;
 use super::pruning::Pruning;
 use super::storage::Vectors;
 use super::{Rule, SupportVectors};
@@ -23,7 +23,10 @@ impl SupportVectors {
     /// Flip all signs, or renumber the classes; see [`crate::learner::Learner::relabel`].
     pub(super) fn renumber(&mut self, places: &[usize]) -> Result<(), Refused> {
         let (single, turned) = (self.classes() == 1, !places.is_sorted());
-        ensure(single || places.len() == self.classes(), "there are not as many places as classes")?;
+        ensure(
+            single || places.len() == self.classes(),
+            "the number of new class indices differs from the number of classes",
+        )?;
         let v = &mut self.vectors;
         for table in [Some(&mut v.values), v.offsets.as_mut()].into_iter().flatten() {
             if single && turned {

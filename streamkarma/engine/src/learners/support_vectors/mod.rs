@@ -14,8 +14,8 @@ mod carrying;
 #[cfg(test)]
 mod carrying_tests;
 pub mod doubling;
+mod example_counts;
 mod explaining;
-mod fates;
 mod forgetting;
 mod loops;
 mod merging;
@@ -35,7 +35,7 @@ use crate::kernel::growth;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
 use crate::state::{Refused, State};
-use fates::Fates;
+use example_counts::Fates;
 use passes::Passes;
 use pruning::Pruning;
 use storage::Vectors;

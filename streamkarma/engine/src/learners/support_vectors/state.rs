@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::SupportVectors;
-use super::fates::Fates;
+use super::example_counts::Fates;
 use super::storage::Vectors;
 use super::table::TILE;
 use crate::state::{Refused, State, ensure};
@@ -153,7 +153,7 @@ impl<'a> Found<'a> {
             .iter()
             .try_fold(rows.len(), |product, &factor| product.checked_mul(factor));
         let room = numbers.and_then(|numbers| Vec::<f64>::new().try_reserve_exact(numbers).ok());
-        room.ok_or_else(|| "there is no memory for so many support vectors".to_owned())
+        room.ok_or_else(|| "not enough memory for this many support vectors".to_owned())
     }
 
     fn put_into(self, vectors: &mut Vectors, passed: &[f64], gamma: u32) {

@@ -3,8 +3,8 @@
 use super::johnson::{Johnson, MOST_LIFT};
 use super::quantiles::{Quantiles, are_tied};
 use crate::learner::{Lesson, Unit};
-use crate::math::{exp, log};
-use crate::scale::{LARGEST, within};
+use crate::math::{exp, log, within};
+use crate::scale::LARGEST;
 use crate::state::{Refused, State};
 
 /// Quantiles of the targets so far and the curve fitted to them.

@@ -7,8 +7,7 @@
 //! outliers beyond the outer quantiles have no influence.
 
 use super::quantiles::{INNER, OUTER};
-use crate::math::{acosh, asinh, cosh, exp, log, sinh};
-use crate::scale::within;
+use crate::math::{acosh, asinh, cosh, exp, log, sinh, within};
 
 /// The largest |z|: targets farther out are clipped to it, and no prediction lies beyond it.
 pub const EXTREME: f64 = 4.0;

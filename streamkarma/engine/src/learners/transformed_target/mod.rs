@@ -16,8 +16,8 @@ use crate::block::{Block, Event, Evicted};
 use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
+use crate::math::within;
 use crate::merging::{ensure_alike, of_kind};
-use crate::scale::within;
 use crate::state::{Refused, State, ensure};
 
 /// Number of events over which the inner learner's mean squared residual is averaged.
