@@ -12,6 +12,7 @@ driver reads its own text format, which is written beforehand. It parses in one 
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -188,4 +189,9 @@ def main(tool: str, path: Path, summary: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tool", choices=PEERS)
+    parser.add_argument("events", type=Path, help="JSON lines, or Vowpal Wabbit's format for vw")
+    parser.add_argument("summary", type=Path, help="JSON file to write")
+    given = parser.parse_args()
+    main(given.tool, given.events, given.summary)

@@ -8,8 +8,8 @@ Speeds are those of whole processes; hollow points used more than one core.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -100,5 +100,8 @@ def figure(table: list[dict[str, Any]]) -> Figure:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1]) as file:
-        figure(json.load(file)).savefig(sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("figures", type=argparse.FileType(), help="JSON file to draw")
+    parser.add_argument("picture", help="file to write, .png or .svg")
+    given = parser.parse_args()
+    figure(json.load(given.figures)).savefig(given.picture)

@@ -9,9 +9,9 @@ detect that it is older than the tables.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,5 +85,8 @@ def figure(text: str) -> Figure:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("picture", help="file to write, .png")
+    given = parser.parse_args()
     text = FIGURES.read_text(encoding="utf-8")
-    figure(text).savefig(sys.argv[1], metadata={"Description": json.dumps(errors(text))})
+    figure(text).savefig(given.picture, metadata={"Description": json.dumps(errors(text))})

@@ -8,6 +8,7 @@ and progressive accuracy: every event is predicted before its label is learned.
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections.abc import Hashable, Iterator
 from typing import Any
@@ -77,4 +78,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     main()

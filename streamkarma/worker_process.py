@@ -25,8 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.system import be_nice
-
 Arrays = dict[str, NDArray[Any]]
 
 #: One thread each unless these are set: the other cores are for the stream.
@@ -110,6 +108,4 @@ if __name__ == "__main__":
     module = import_module(sys.argv[1])
     # Warnings of libraries about single fits are useless here.
     warnings.simplefilter("ignore")
-    # The stream has priority.
-    be_nice()
     module.main()

@@ -140,6 +140,16 @@ def mixed_by(
     return np.concatenate([mixed for mixed, _ in found]), np.concatenate([losses for _, losses in found])
 
 
+def within_reach(mixed: Array, before: Sequence[Array]) -> Array:
+    """Numbers that are predicted, each bounded by the targets before it, as far beyond them as they reach."""
+    bounded = mixed.copy()
+    for number, targets in zip(bounded, before, strict=True):
+        if len(targets):
+            margin = targets.max() - targets.min()
+            number[0] = min(max(number[0], targets.min() - margin), targets.max() + margin)
+    return bounded
+
+
 def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -> tuple[Array, Array, Array]:
     """The probability of +1 in a mixture for two classes, before each event is learned.
 

@@ -17,7 +17,17 @@ from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.estimators.persistence import to_bytes
-from tests.mixing import SHARE, Relevance, mixed_by, moved, numbers, several_classes, sigmoid, two_classes
+from tests.mixing import (
+    SHARE,
+    Relevance,
+    mixed_by,
+    moved,
+    numbers,
+    several_classes,
+    sigmoid,
+    two_classes,
+    within_reach,
+)
 from tests.reference import Array, stream
 from tests.test_support import block_of
 
@@ -341,9 +351,15 @@ def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> N
     mixing, scores = mixing_of(kind), np.stack([each.run(block_of(rows), labels, ones)[0] for each in alone])
     relevance = Relevance() if kind == "two" else None
     expected, lost = mixed_by(mixing, scores, rows, labels, relevance)
+    if kind == "number":
+        free, before = expected, [labels[:t] for t in range(400)]
+        expected = within_reach(free, before)
+        lost = np.where(expected[:, 0] == free[:, 0], lost, (expected[:, 0] - labels) ** 2)
     assert (mixed.tobytes(), losses.tobytes()) == (expected.tobytes(), lost.tobytes())
     again = np.stack([each.scores(block_of(rows)) for each in alone])
     unlabelled, _ = mixed_by(mixing, again, rows, np.full(400, np.nan), relevance)
+    if kind == "number":
+        unlabelled = within_reach(unlabelled, [labels] * 400)
     assert mixture.scores(block_of(rows)).tobytes() == unlabelled.tobytes()
     assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].shape) == (400, mixed.shape[1], (4,))
 
@@ -445,3 +461,35 @@ def test_a_model_of_tiny_targets_can_be_saved(tmp_path: Path, size: float) -> No
         model.learn_one({"a": a}, size * (a + random.gauss(0, 0.3)))
     save(model, tmp_path / "m")
     assert to_bytes(load(tmp_path / "m")) == to_bytes(model)
+
+
+def predicted_numbers(rows: Array, targets: Array) -> Array:
+    """The prediction of ``auto`` for each row before its target is learned."""
+    model = KARMAMixtureRegressor()
+    predictions = np.empty(len(targets))
+    for t, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        event = {f"x{j}": float(value) for j, value in enumerate(row)}
+        predictions[t] = model.predict_one(event)
+        model.learn_one(event, float(target))
+    return predictions
+
+
+@pytest.mark.parametrize("equal", [0.7, 0.95])
+def test_where_most_targets_are_equal_their_mean_is_predicted(equal: float) -> None:
+    rows = np.random.default_rng(3).standard_normal((1500, 3))
+    lean = rows @ [1.0, -0.5, 0.3]
+    targets = np.where(lean > np.quantile(lean, equal), np.exp(lean), 0.0)
+    predictions = predicted_numbers(rows, targets)[300:]
+    assert predictions.mean() == pytest.approx(targets[300:].mean(), rel=0.3)
+    assert ((predictions - targets[300:]) ** 2).mean() < 0.7 * targets[300:].var()
+
+
+@pytest.mark.parametrize("factor", [100.0, 1e6])
+def test_no_prediction_is_farther_from_the_targets_than_they_reach(factor: float) -> None:
+    rows = np.random.default_rng(12).standard_normal((700, 3))
+    targets = rows @ [1.0, -0.7, 0.5] * np.where(np.arange(700) < 500, 1.0, factor)
+    predictions = predicted_numbers(rows, targets)[1:]
+    lowest, highest = np.minimum.accumulate(targets)[:-1], np.maximum.accumulate(targets)[:-1]
+    margin = (highest - lowest) * (1 + 1e-9)
+    assert (predictions >= lowest - margin).all()
+    assert (predictions <= highest + margin).all()

@@ -13,6 +13,7 @@ from typing import Any
 from streamkarma.events.reservoir import Snapshot
 from streamkarma.regret.hindsight import EventTable, evaluate_baseline
 from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.system import be_nice
 from streamkarma.worker_process import read_message, reason_of, requests
 
 
@@ -40,6 +41,8 @@ def _evaluate(name: str, snapshot: Snapshot, header: dict[str, Any], began: floa
 
 def main() -> None:
     """Answer the requests on standard input."""
+    # The stream, which does not wait for the answers, has priority.
+    be_nice()
 
     def send(row: dict[str, Any]) -> None:
         print(json.dumps(row), flush=True)
