@@ -16,14 +16,16 @@ from streamkarma.population import Floats
 CHUNK = 256
 #: No label is more certain than this.
 LEAST_PROBABILITY = 1e-6
+#: Larger deviations of the noise could make a label infinite.
+MOST_NOISE = 1e100
 #: The kind of label.
 Task = Literal["binary", "multiclass", "regression"]
 
 
 def check_noise(noise: float, task: Task) -> None:
     """Raise UsageError if ``noise`` is neither a probability nor, in regression, a standard deviation."""
-    if not 0.0 <= noise < float("inf") or (task != "regression" and noise > 1.0):
-        raise UsageError(f"noise must be a probability (regression: 0 or more), not {noise}")
+    if not 0.0 <= noise <= (MOST_NOISE if task == "regression" else 1.0):
+        raise UsageError(f"noise must be a probability (regression: 0 to {MOST_NOISE:g}), not {noise}")
 
 
 def check_is_not_multiclass(kind: str, task: Task) -> None:
