@@ -141,10 +141,10 @@ def mixed_by(
 
 
 def within_reach(mixed: Array, before: Sequence[Array]) -> Array:
-    """Numbers that are predicted, each bounded by the targets before it, as far beyond them as they reach."""
+    """Predicted numbers, each as far beyond the targets before it as these reach at most, if there are 32."""
     bounded = mixed.copy()
     for number, targets in zip(bounded, before, strict=True):
-        if len(targets):
+        if len(targets) >= 32:
             margin = targets.max() - targets.min()
             number[0] = min(max(number[0], targets.min() - margin), targets.max() + margin)
     return bounded

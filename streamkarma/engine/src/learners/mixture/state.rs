@@ -77,9 +77,8 @@ impl Aggregator {
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[adjusting, adjusting]);
         state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
         if self.regression {
-            state.put_f64s("ties", self.ties.numbers().to_vec(), &[3]);
-            let range = self.range.numbers();
-            state.put_f64s("range", range.clone(), &[range.len()]);
+            state.put_f64s("ties", self.ties.numbers().to_vec(), &[4]);
+            state.put_f64s("range", self.range.numbers().to_vec(), &[3]);
         }
         self.resting.put(&mut state);
         state.put_i64s("steps", vec![self.steps as i64], &[1]);
