@@ -484,11 +484,14 @@ def test_where_most_targets_are_equal_their_mean_is_predicted(equal: float) -> N
     assert ((predictions - targets[300:]) ** 2).mean() < 0.7 * targets[300:].var()
 
 
-@pytest.mark.parametrize("factor", [100.0, 1e6])
-def test_no_prediction_is_farther_from_the_targets_than_they_reach(factor: float) -> None:
-    rows = np.random.default_rng(12).standard_normal((700, 3))
-    targets = rows @ [1.0, -0.7, 0.5] * np.where(np.arange(700) < 500, 1.0, factor)
-    predictions = predicted_numbers(rows, targets)[32:]
+@pytest.mark.parametrize("seed", [2, 4, 7])
+def test_no_prediction_is_farther_from_the_targets_than_they_reach(seed: int) -> None:
+    # Without bounds, a few predictions are, some 110 events after targets have become 100 times as large.
+    rng = np.random.default_rng(seed)
+    rows, weights = rng.standard_normal((420, 5)), np.array([1.0, -0.7, 0.5, 0.3, 0.0])
+    lean = rows @ weights / np.linalg.norm(weights)
+    targets = lean * np.where(np.arange(420) < 300, 1.0, 100.0)
+    predictions = predicted_numbers(np.where(rng.random(rows.shape) < 0.2, np.nan, rows), targets)[32:]
     lowest, highest = np.minimum.accumulate(targets)[31:-1], np.maximum.accumulate(targets)[31:-1]
     margin = (highest - lowest) * (1 + 1e-9)
     assert (predictions >= lowest - margin).all()
