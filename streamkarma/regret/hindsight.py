@@ -26,10 +26,9 @@ from streamkarma.baselines.base import WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
-from streamkarma.baselines.tables import moments
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
 from streamkarma.regret.calibration import Calibration
-from streamkarma.regret.losses import STRENGTH, pointwise_loss, unit_of, wrong
+from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import (
     LIPSCHITZ,
     REGULARITY,
@@ -39,6 +38,7 @@ from streamkarma.regret.oracle import (
     subspace,
     with_constant,
 )
+from streamkarma.regret.units import near_units
 
 Floats = NDArray[np.float64]
 
@@ -156,18 +156,6 @@ def evaluate_baseline(
         row["held_out_error"] = float(wrong(task, held, y).mean())
         row["held_out_standard_error"] = table.events * spread / float(np.sqrt(len(y)))
     return row
-
-
-def near_units(X: Floats) -> Floats:
-    """Columns in units in which their values spread by about 1, without moving zero.
-
-    Those of a learner that standardises are left as they are.
-    """
-    # Without zeros, a category's column is constant.
-    varied = np.where(X == 0.0, np.nan, X)
-    largest = np.nanmax(np.abs(varied), axis=0, initial=0.0)
-    is_constant = np.nanmin(varied, axis=0, initial=np.inf) >= np.nanmax(varied, axis=0, initial=-np.inf)
-    return np.asarray(X / unit_of(np.where(is_constant, largest, moments(varied)[1])))
 
 
 def compare_losses(table: EventTable, losses: Floats) -> dict[str, Any]:

@@ -19,20 +19,6 @@ LOSSES = {
 STRENGTH = 1e4
 
 
-def unit_of(spreads: Floats) -> Floats:
-    """The units, powers of 2, in which columns spread by about 1, as ``STRENGTH`` assumes.
-
-    Where the spread is 0, or between 1/16 and 16, it is 1.
-
-    Examples
-    --------
-    >>> unit_of(np.array([0.0, 0.9, 0.001, 1000.0])).tolist()
-    [1.0, 1.0, 0.0009765625, 1024.0]
-    """
-    is_far = (spreads > 0.0) & ((spreads < 1.0 / 16.0) | (spreads > 16.0))
-    return np.where(is_far, np.exp2(np.round(np.log2(np.where(is_far, spreads, 1.0)))), 1.0)
-
-
 def comparable(task: str, loss: str) -> str:
     """The loss to compare by, given the learner's own loss.
 

@@ -17,7 +17,8 @@ from streamkarma._engine import add_outer_products
 from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT
-from streamkarma.regret.losses import STRENGTH, unit_of
+from streamkarma.regret.losses import STRENGTH
+from streamkarma.regret.units import unit_of
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
