@@ -14,19 +14,55 @@ use crate::conformal;
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Numbers<'py> = PyReadonlyArray1<'py, f64>;
 
+/// Defines the methods of a Python class around an engine type: those given, and those that both classes share.
+macro_rules! conformal_methods {
+    ($name:ident, $inner:ty, { $($own:tt)* }) => {
+        #[pymethods]
+        impl $name {
+            #[new]
+            fn new(coverage: f64) -> PyResult<Self> {
+                Ok(Self { inner: <$inner>::new(checked(coverage)?) })
+            }
+
+            $($own)*
+
+            /// The memory that they use.
+            #[getter]
+            fn bytes(&self) -> usize {
+                self.inner.bytes()
+            }
+
+            /// For `sys.getsizeof`, by which river measures a model's memory.
+            fn __sizeof__(&self) -> usize {
+                size_of::<Self>() + self.inner.bytes()
+            }
+
+            /// Everything learned, as arrays by name.
+            fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                to_python(py, self.inner.state())
+            }
+
+            /// Merge what parts have learned since each was a copy of this one; ValueError if one has another coverage.
+            fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+                let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
+                self.inner.merge(&parts).map_err(PyValueError::new_err)
+            }
+
+            /// Restore a state.
+            fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+                self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
+            }
+        }
+    };
+}
+
 /// Intervals around predicted numbers; see `core.conformal`.
 #[pyclass(module = "streamkarma._engine")]
 pub struct PredictionIntervals {
     inner: conformal::Intervals,
 }
 
-#[pymethods]
-impl PredictionIntervals {
-    #[new]
-    fn new(coverage: f64) -> PyResult<Self> {
-        Ok(Self { inner: conformal::Intervals::new(checked(coverage)?) })
-    }
-
+conformal_methods!(PredictionIntervals, conformal::Intervals, {
     /// The lower and upper ends of the intervals, each from before its target was learned.
     fn run<'py>(
         &mut self,
@@ -50,34 +86,7 @@ impl PredictionIntervals {
         }
         Ok((low.into_pyarray(py), high.into_pyarray(py)))
     }
-
-    /// The memory that they use.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.inner.bytes()
-    }
-
-    /// For `sys.getsizeof`, by which river measures a model's memory.
-    fn __sizeof__(&self) -> usize {
-        size_of::<Self>() + self.inner.bytes()
-    }
-
-    /// Everything learned, as arrays by name.
-    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_python(py, self.inner.state())
-    }
-
-    /// Merge what parts have learned since each was a copy of this one; ValueError if one has another coverage.
-    fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
-        let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
-        self.inner.merge(&parts).map_err(PyValueError::new_err)
-    }
-
-    /// Restore a state.
-    fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
-        self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
-    }
-}
+});
 
 /// Sets of classes; see `core.conformal`.
 #[pyclass(module = "streamkarma._engine")]
@@ -85,13 +94,7 @@ pub struct PredictionSets {
     inner: conformal::Sets,
 }
 
-#[pymethods]
-impl PredictionSets {
-    #[new]
-    fn new(coverage: f64) -> PyResult<Self> {
-        Ok(Self { inner: conformal::Sets::new(checked(coverage)?) })
-    }
-
+conformal_methods!(PredictionSets, conformal::Sets, {
     /// Which classes are in the sets of events, shape (T, `classes`), each from before its label was learned.
     ///
     /// Each event has its scores, the number of classes known by then, and the index of its label, negative for none.
@@ -121,34 +124,7 @@ impl PredictionSets {
         }
         members.into_pyarray(py).reshape([count, classes])
     }
-
-    /// The memory that they use.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.inner.bytes()
-    }
-
-    /// For `sys.getsizeof`, by which river measures a model's memory.
-    fn __sizeof__(&self) -> usize {
-        size_of::<Self>() + self.inner.bytes()
-    }
-
-    /// Everything learned, as arrays by name.
-    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_python(py, self.inner.state())
-    }
-
-    /// Merge what parts have learned since each was a copy of this one; ValueError if one has another coverage.
-    fn merge(&mut self, parts: Vec<PyRef<'_, Self>>) -> PyResult<()> {
-        let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
-        self.inner.merge(&parts).map_err(PyValueError::new_err)
-    }
-
-    /// Restore a state.
-    fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
-        self.inner.restore(&from_python(arrays)?).map_err(PyValueError::new_err)
-    }
-}
+});
 
 fn checked(coverage: f64) -> PyResult<f64> {
     if coverage > 0.0 && coverage < 1.0 {
