@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkarma.profile.advice import Source, advice
+from streamkarma.profile.advice import LearnCommand, advice
 from streamkarma.profile.alone import Label
 from streamkarma.profile.changes import ChangeFinder
 from streamkarma.profile.profiler import Profiler
@@ -20,7 +20,7 @@ from streamkarma.profile.randomness import coded
 from streamkarma.profile.sample import Sample
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
 
-FROM = Source(["streamkarma", "learn", "in.csv"], [])
+FROM = LearnCommand(["streamkarma", "learn", "in.csv"], [])
 
 
 def profile_of(rows: list[dict[str, Any]], size: int = 700, **how: Any) -> dict[str, Any]:

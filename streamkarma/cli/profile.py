@@ -52,7 +52,7 @@ def profile(**options: Any) -> None:
     Reads INPUT (JSON lines or a table; - is standard input) once, in bounded memory, and ends with the
     command line to use for learning, and the reasons.
     """
-    from streamkarma.profile.advice import Source
+    from streamkarma.profile.advice import LearnCommand
     from streamkarma.profile.run import ProfileRun, Request
 
     source, begin = (_file if options["brokers"] is None else _topic)(options)
@@ -72,7 +72,7 @@ def profile(**options: Any) -> None:
         json=options["json"],
         html=options["html"],
         quiet=options["quiet"],
-        learn_from=Source(begin, repeated),
+        learn_from=LearnCommand(begin, repeated),
     )
     sys.exit(ProfileRun(request, source).execute())
 

@@ -22,8 +22,8 @@ _EVENTS_OF_ENTITY, _PARTIAL = 5, 0.3
 _RARE_CLASS = 0.1
 
 
-class Source(NamedTuple):
-    """The input to learn from.
+class LearnCommand(NamedTuple):
+    """The command that learns from the profiled input.
 
     Attributes
     ----------
@@ -37,21 +37,21 @@ class Source(NamedTuple):
     names: Sequence[str]
 
 
-def advice(profile: Mapping[str, Any], source: Source) -> dict[str, Any]:
+def advice(profile: Mapping[str, Any], command: LearnCommand) -> dict[str, Any]:
     """The command and the reasons for its options.
 
     Parameters
     ----------
     profile
         The profile.
-    source
-        The input that was profiled.
+    command
+        The command without these options.
     """
-    words, why = [*source.begin], []
+    words, why = [*command.begin], []
     for options, reason in _choices(profile):
         words += options
         why.append(reason)
-    return {"command": shlex.join([*words, *source.names]), "why": why}
+    return {"command": shlex.join([*words, *command.names]), "why": why}
 
 
 def _choices(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Told(NamedTuple):
+class PredictivePower(NamedTuple):
     """How well an attribute predicts the label: fractions between 0 and 1.
 
     Attributes
@@ -53,8 +53,8 @@ class Label:
     Examples
     --------
     >>> label = Label(["a", "b"] * 50, False)
-    >>> label.told([1.0, None] * 50).errors, label.told([1.0] * 100)
-    (1.0, Told(share=0.0, errors=0.0, saved=0))
+    >>> label.predictive_power([1.0, None] * 50).errors, label.predictive_power([1.0] * 100)
+    (1.0, PredictivePower(share=0.0, errors=0.0, saved=0))
     """
 
     def __init__(self, labels: Sequence[Any], is_number: bool) -> None:
@@ -69,12 +69,12 @@ class Label:
         self._folds = np.arange(len(labels)) % _FOLDS
         self._squared, self._wrong = self._missed(np.zeros(len(labels), np.int64))
 
-    def told(self, values: Sequence[Any]) -> Told:
+    def predictive_power(self, values: Sequence[Any]) -> PredictivePower:
         """How well an attribute with these values predicts the label; None for a missing value."""
         squared, wrong = self._missed(groups(values))
         share = 1.0 - squared / self._squared if self._squared > 0 else 0.0
         errors = 1.0 - wrong / self._wrong if self._wrong else 0.0
-        return Told(max(0.0, share), max(0.0, errors), max(0, self._wrong - wrong))
+        return PredictivePower(max(0.0, share), max(0.0, errors), max(0, self._wrong - wrong))
 
     def _missed(self, groups: Ints) -> tuple[float, int]:
         """Squared error and wrong predictions if each group predicts its mean on the other folds."""

@@ -69,7 +69,7 @@ class Attribute:
         numbers: dict[Any, float] = {}
         # By type, since True is 1.
         for (_, value), count in Counter(zip(map(type, plain), plain, strict=True)).items():
-            counts[_told(value)] += count
+            counts[_as_text(value)] += count
             spelled = number(value) if isinstance(value, str) else value
             if spelled is None:
                 self._count_text(value, count)
@@ -182,7 +182,7 @@ def _usual(values: Sequence[Any]) -> Any:
     return float(2.0 * np.median(halves))  # the sum of two might overflow
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """A text, or a number or a boolean as JSON: 1.0 as 1, and -0.0 as 0."""
     if isinstance(value, str):
         return value

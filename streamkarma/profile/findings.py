@@ -32,9 +32,9 @@ def findings(profiler: Profiler) -> dict[str, Any]:
     """The profile of the events given to a profiler."""
     rows = profiler.sample.items()
     label = label_of(profiler)
-    told = _told(profiler, rows, label)
+    powers = _predictive_powers(profiler, rows, label)
     attributes = {
-        name: {**_attribute(each, profiler.events, rows), **told.get(name, {})}
+        name: {**_attribute(each, profiler.events, rows), **powers.get(name, {})}
         for name, each in profiler.attributes.items()
     }
     names = list(attributes)
@@ -114,7 +114,7 @@ def _as_number(value: Any) -> Any:
     return number(value) if isinstance(value, str) else value if isinstance(value, (int, float)) else None
 
 
-def _told(
+def _predictive_powers(
     profiler: Profiler, rows: Sequence[tuple[int, Mapping[str, Any]]], label: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """How well each attribute alone, and whether it is observed, predicts the label."""
@@ -130,8 +130,8 @@ def _told(
     found = {}
     for each in profiler.attributes:
         column = [row.get(each) for row in labelled]
-        alone = scorer.told(column)
-        absence = scorer.told([None if value is None else "there" for value in column])
+        alone = scorer.predictive_power(column)
+        absence = scorer.predictive_power([None if value is None else "there" for value in column])
         found[each] = {
             "alone": alone.share,
             "errors_avoided": [alone.errors, alone.saved],

@@ -94,8 +94,8 @@ def page(profile: Mapping[str, Any]) -> str:
 def _section(title: str, content: str, note: str) -> str:
     if not content:
         return ""
-    told = f'<p class="note">{escaped(note)}</p>' if note else ""
-    return f'<h2>{escaped(title)}</h2>\n{told}<div class="wide">{content}</div>'
+    note_html = f'<p class="note">{escaped(note)}</p>' if note else ""
+    return f'<h2>{escaped(title)}</h2>\n{note_html}<div class="wide">{content}</div>'
 
 
 def _items(lines: Sequence[str]) -> str:

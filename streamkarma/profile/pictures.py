@@ -123,8 +123,8 @@ def _trend(
     for change in profile["changes"]:
         if change["attribute"] == name and change["what"] == "observed":
             at = x + width * change["event"] / last
-            told = f"from event {change['event']:,}: {share(change['before'])} → {share(change['after'])}"
-            yield shape("path", told, d=line([(at, y), (at, y + height)]), class_="mark")
+            tooltip = f"from event {change['event']:,}: {share(change['before'])} → {share(change['after'])}"
+            yield shape("path", tooltip, d=line([(at, y), (at, y + height)]), class_="mark")
     yield text(x, y + height + 13, "1")
     yield text(x + width, y + height + 13, f"{last:,}", "end")
 

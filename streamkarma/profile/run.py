@@ -51,7 +51,7 @@ class Request(NamedTuple):
     json: str | None
     html: str | None
     quiet: bool
-    learn_from: advice.Source
+    learn_from: advice.LearnCommand
 
 
 class ProfileRun:

@@ -71,7 +71,7 @@ def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]
     """The data that the script draws, by the id of its element."""
     losses, regrets = plot_data.loss_curves(report, labels), plot_data.regret_curves(report, labels)
     marks = [
-        {"event": events, "text": f"event {events:,}: {told}"} for events, told in plot_texts.marks(report)
+        {"event": events, "text": f"event {events:,}: {mark}"} for events, mark in plot_texts.marks(report)
     ]
     charts = {
         "losses": {
@@ -122,7 +122,7 @@ def _bars(report: dict[str, Any], bars: Sequence[Bar]) -> str:
         cut = "→ " if bar.loss is not None and bar.loss > high else ""
         colour = _COLOURS[bar.style["color"]]
         rows.append(
-            f'<tr class="{bar.kind}" style="--bar: var({colour})" title="{_escaped(_told(bar))}">'
+            f'<tr class="{bar.kind}" style="--bar: var({colour})" title="{_escaped(_tooltip(bar))}">'
             f'<th>{_escaped(bar.label)}</th><td><div class="track">{"".join(pieces)}</div></td>'
             f"<td>{cut}{figures[0]}</td><td>{figures[1]}</td></tr>"
         )
@@ -136,7 +136,7 @@ def _piece(kind: str, begin: float, end: float | None, high: float) -> str:
     return f'<i class="{kind}" style="left:{left:.2f}%{width}"></i>'
 
 
-def _told(bar: Bar) -> str:
+def _tooltip(bar: Bar) -> str:
     """The tooltip of a bar."""
     if bar.kind == "learner":
         return f"{bar.label}: {plot_texts.loss_text(bar.loss)}"

@@ -102,12 +102,12 @@ def notes(report: dict[str, Any], labels: Mapping[str, str]) -> list[str]:
         times = "once" if len(drifts) == 1 else f"{len(drifts):,} times"
         parts.append(f"Dashed red: the errors of {learner} have risen, {times}.")
     ended = max((row["events"] for row in last.values()), default=0)
-    for told, names in {
+    for heading, names in {
         "No held-out figure": [name for name, row in last.items() if per_event(row, "held_out_loss") is None],
         "Ended early": [name for name, row in last.items() if row["events"] < ended],
         "No result": [name for name in rows if name not in last],
     }.items():
         if names:
-            parts.append(f"{told}: {', '.join(labels[name] for name in names)}.")
+            parts.append(f"{heading}: {', '.join(labels[name] for name in names)}.")
     shortened = [f"{label} is {clean(name)}." for name, label in labels.items() if label != name]
     return [" ".join(parts), *shortened]

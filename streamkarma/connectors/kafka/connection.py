@@ -71,8 +71,8 @@ class LogCapture(logging.Handler):
             return
         self.connection, self.at = _plain(text), time.monotonic()
         if "Connection lost" in text:
-            told = "socket disconnected" in text and "broker_version=unknown" not in text
-            self.closed = self.closed + 1 if told else 0
+            was_closed = "socket disconnected" in text and "broker_version=unknown" not in text
+            self.closed = self.closed + 1 if was_closed else 0
 
 
 def _plain(line: str) -> str:
