@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from streamkarma.baselines.feature_mean import MeanFeatImputer
 from streamkarma.baselines.priors import PRIORS, Decision, Prior
 from streamkarma.baselines.wii import InfiniteImputationsClassifier, InfiniteImputationsRegressor
-from streamkarma.baselines.wii_search import Mixture, Search
+from streamkarma.baselines.wii_search import ImputationMixture, Search
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class TestSearch:
         gain, table = next(found._ascended(c, found.completed))
         assert gain == pytest.approx(found._gain(c, table, np.arange(len(c)))[0])
         mixed = now.K + 1e-6 * (found._kernel(table) - now.K)
-        nearby = Mixture(mixed, 1e-6 * found._distance(table), found._decision(mixed))
+        nearby = ImputationMixture(mixed, 1e-6 * found._distance(table), found._decision(mixed))
         fallen = (found._objective(now) - found._objective(nearby)) / 1e-6
         assert gain - 0.5 * c @ now.K @ c == pytest.approx(fallen, rel=1e-3)
 
@@ -120,7 +120,9 @@ class TestSearch:
 
         def value(beta: float) -> float:
             mixed = (1 - beta) * now.K + beta * K
-            return found._objective(Mixture(mixed, (1 - beta) * now.Q + beta * Q, found._decision(mixed)))
+            return found._objective(
+                ImputationMixture(mixed, (1 - beta) * now.Q + beta * Q, found._decision(mixed))
+            )
 
         beta, there = found._line(now, K, Q)
         assert found._objective(there) == pytest.approx(value(beta))

@@ -59,7 +59,7 @@ class Imputations:
 
 
 @dataclass
-class Mixture:
+class ImputationMixture:
     """The state of the search: weighted completions, their kernel matrix and Q, and the best decision."""
 
     K: Floats
@@ -138,12 +138,14 @@ class Search:
         tables = [table[self.group] for table in tables]
         return Imputations(tables, weights, c, now.decision.b, objectives, converged)
 
-    def _mixture(self, tables: list[Floats], weights: Floats) -> Mixture:
+    def _mixture(self, tables: list[Floats], weights: Floats) -> ImputationMixture:
         pairs = list(zip(weights, tables, strict=True))
         K = np.asarray(sum(weight * self._kernel(table) for weight, table in pairs))
-        return Mixture(K, sum(weight * self._distance(table) for weight, table in pairs), self._decision(K))
+        return ImputationMixture(
+            K, sum(weight * self._distance(table) for weight, table in pairs), self._decision(K)
+        )
 
-    def _objective(self, at: Mixture) -> float:
+    def _objective(self, at: ImputationMixture) -> float:
         return at.decision.value + self.strength * at.Q
 
     def _kernel(self, table: Floats) -> Floats:
@@ -158,8 +160,8 @@ class Search:
         return Decision.of(K, self.y, self.C * self.count, self.squared)
 
     def _step(
-        self, now: Mixture, last: Floats, restarts: int, least: float
-    ) -> tuple[Floats, float, Mixture] | None:
+        self, now: ImputationMixture, last: Floats, restarts: int, least: float
+    ) -> tuple[Floats, float, ImputationMixture] | None:
         """A completion that lowers the objective by more than ``least``, its weight, and the new state.
 
         Step 2 of the algorithm accepts any such completion. Gradient ascent is tried from the prior's
@@ -242,18 +244,18 @@ class Search:
         slope -= 2.0 * self.strength * (self.count[rows] * near)[:, np.newaxis] * away
         return gain, 2.0 * self.width * slope
 
-    def _line(self, now: Mixture, K: Floats, Q: float) -> tuple[float, Mixture]:
+    def _line(self, now: ImputationMixture, K: Floats, Q: float) -> tuple[float, ImputationMixture]:
         """The weight of a new completion that minimises the objective, and the resulting mixture.
 
         The objective is convex in the weight, and its slope follows from the best decision function there;
         this finds the root of the slope.
         """
-        found: dict[float, Mixture] = {0.0: now}
+        found: dict[float, ImputationMixture] = {0.0: now}
 
         def slope(beta: float) -> float:
             if beta not in found:
                 mixed = (1 - beta) * now.K + beta * K
-                found[beta] = Mixture(mixed, (1 - beta) * now.Q + beta * Q, self._decision(mixed))
+                found[beta] = ImputationMixture(mixed, (1 - beta) * now.Q + beta * Q, self._decision(mixed))
             c = found[beta].decision.c
             return -0.5 * float(c @ (K - now.K) @ c) + self.strength * (Q - now.Q)
 
