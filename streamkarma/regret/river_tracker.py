@@ -18,6 +18,7 @@ from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
 from streamkarma.events.values import LONGEST_NAME, Record, is_missing
 from streamkarma.parameters.kinds import Integer
+from streamkarma.parameters.running import RUNNING
 from streamkarma.printable import shown
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
@@ -79,8 +80,8 @@ class RegretTracker:
         task: str = "classification",
         baselines: str | Sequence[str] = "fast",
         loss: str | None = None,
-        memory: int = 20_000,
-        seconds: float = 60.0,
+        memory: int = RUNNING["regret_memory"].default,
+        seconds: float = RUNNING["regret_seconds"].default,
         scale: bool = True,
         seed: int = 0,
     ) -> None:
