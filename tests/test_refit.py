@@ -23,9 +23,9 @@ from sklearn.ensemble import (
 from streamkarma import KARMAMixtureClassifier, KARMAMixtureRegressor, load, save, worker_process
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.events.block import Block
-from streamkarma.events.reservoir import Reservoir, Snapshot
+from streamkarma.events.reservoir import Reservoir, ReservoirSnapshot
 from streamkarma.refit import background, refits
-from streamkarma.refit.background import BackgroundFit
+from streamkarma.refit.background import BackgroundRefit
 from streamkarma.refit.ensemble import NEVER, Ensemble
 from streamkarma.refit.fits import MIN_LEAF, TREES, fit
 from streamkarma.refit.names import NAMES
@@ -65,7 +65,7 @@ def labels_of(events: Block, task: str) -> Floats:
     return (sums > 0.0).astype(float) if task == "binary" else np.digitize(sums, [-1.0, 1.0]) * 2.0
 
 
-def sample(task: str, events: int = 400) -> Snapshot:
+def sample(task: str, events: int = 400) -> ReservoirSnapshot:
     """With several classes, labels are 0, 2 and 4: not all classes occur."""
     seen, reservoir = block(events, 100), Reservoir(events)
     weights = 1.0 + np.arange(events) % 2
@@ -77,7 +77,7 @@ def sample(task: str, events: int = 400) -> Snapshot:
 # Trees as arrays.
 
 
-def by_library(name: str, snapshot: Snapshot, task: str, X: Floats) -> Floats:
+def by_library(name: str, snapshot: ReservoirSnapshot, task: str, X: Floats) -> Floats:
     """What the library itself predicts, shape (n, outputs), in units of the target."""
     table, y, weights = snapshot.table()[0], snapshot.facts[:, 0], snapshot.facts[:, 1]
     centre, unit = (y.mean(), y.std()) if task == "regression" else (0.0, 1.0)
@@ -246,7 +246,7 @@ def test_trees_that_contradict_themselves_are_refused(name: str, change: Any) ->
 class Instant:
     """A fit in this process."""
 
-    def __init__(self, snapshot: Snapshot, names: list[str], regression: bool) -> None:
+    def __init__(self, snapshot: ReservoirSnapshot, names: list[str], regression: bool) -> None:
         self._made = snapshot, names, regression
 
     def wait(self) -> tuple[dict[str, Ensemble], dict[str, str]]:
@@ -260,7 +260,7 @@ class Instant:
 
 @pytest.fixture
 def instant(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refits, "BackgroundFit", Instant)
+    monkeypatch.setattr(refits, "BackgroundRefit", Instant)
     monkeypatch.setattr("streamkarma.refit.fits.TREES", 5)
 
 
@@ -394,7 +394,7 @@ def test_values_are_kept_as_they_came(instant: None, late: bool) -> None:
 
 def test_a_process_fits_what_this_one_would() -> None:
     snapshot = sample("binary", 150)
-    fitted, problems = BackgroundFit(snapshot, ["boosting", "trees"], False).wait()
+    fitted, problems = BackgroundRefit(snapshot, ["boosting", "trees"], False).wait()
     assert problems == {}
     for name, ensemble in fitted.items():
         own = fit(name, snapshot, False)
@@ -413,7 +413,7 @@ def test_a_process_that_was_ended_is_started_once_more(monkeypatch: pytest.Monke
         return begun[-1]
 
     monkeypatch.setattr(background, "start", start)
-    _, problems = BackgroundFit(sample("binary", 150), ["trees"], False).wait()
+    _, problems = BackgroundRefit(sample("binary", 150), ["trees"], False).wait()
     assert problems == ({} if killed == 1 else {"trees": "its process ended early"})
     assert len(begun) == 2
 
@@ -421,9 +421,9 @@ def test_a_process_that_was_ended_is_started_once_more(monkeypatch: pytest.Monke
 def test_what_fails_is_said_and_the_fit_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = sample("binary", 150)
     snapshot.facts[:, 0] = 0.0
-    found, problems = BackgroundFit(snapshot, ["boosting"], False).wait()
+    found, problems = BackgroundRefit(snapshot, ["boosting"], False).wait()
     assert (found, problems) == ({}, {"boosting": "the sample has only one class"})
-    fit_of_all = BackgroundFit(sample("binary", 150), ["boosting"], False)
+    fit_of_all = BackgroundRefit(sample("binary", 150), ["boosting"], False)
     fit_of_all.close()
     assert fit_of_all.wait() == ({}, {"boosting": "its process ended early"})
 

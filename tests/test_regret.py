@@ -26,7 +26,7 @@ from streamkarma.baselines.registry import named
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
-from streamkarma.events.reservoir import Reservoir, Snapshot, uniform
+from streamkarma.events.reservoir import Reservoir, ReservoirSnapshot, uniform
 from streamkarma.regret.background_fit import BackgroundFit, request
 from streamkarma.regret.calibration import Calibration
 from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
@@ -372,7 +372,7 @@ def whole_stream(n: int, d: int, rank: int, seed: int) -> tuple[Array, Array, Ar
 
 
 class TestOracle:
-    def snapshot(self, X: Array, whole: Array, y: Array) -> Snapshot:
+    def snapshot(self, X: Array, whole: Array, y: Array) -> ReservoirSnapshot:
         d = X.shape[1]
         reservoir = Reservoir(len(X))
         reservoir.name_coordinates = {f"x{j}": j + 1 for j in range(d)}
@@ -508,7 +508,7 @@ class FitHere:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: ReservoirSnapshot,
         names: list[str],
         task: str,
         loss: str,
@@ -597,7 +597,7 @@ class TestTracker:
         class Slow:
             done = False
 
-            def __init__(self, snapshot: Snapshot, *_: Any) -> None:
+            def __init__(self, snapshot: ReservoirSnapshot, *_: Any) -> None:
                 started.append(snapshot.events)
 
             def poll(self) -> list[Any]:
@@ -635,7 +635,7 @@ class TestTracker:
 
 
 class TestBackgroundFit:
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ReservoirSnapshot:
         reservoir = Reservoir(300)
         X = gappy(300, 3, 0)
         reservoir.add(block_of(X), np.arange(300), facts_of((X[:, 0] > 0).astype(float)))

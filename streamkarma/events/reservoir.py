@@ -28,7 +28,7 @@ _EVENT_BYTES = 64 + 3 * 112
 MOST_CELLS = 50_000_000
 
 
-class Snapshot(NamedTuple):
+class ReservoirSnapshot(NamedTuple):
     """The data for one comparison.
 
     Attributes
@@ -128,7 +128,7 @@ class Reservoir:
         rows
             Indices of those with a label.
         facts
-            Shape (rows, 4), see ``Snapshot``.
+            Shape (rows, 4), see ``ReservoirSnapshot``.
         full
             Complete vectors of these rows, if there are any.
         """
@@ -177,7 +177,7 @@ class Reservoir:
         drawn = (uniform(t, self.seed) * (t + 1)).astype(np.int64)
         return np.where(t < self.limit, t, drawn)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ReservoirSnapshot:
         """A copy of the events kept."""
         sizes = [len(values) for _, _, values in self._items]
         starts = np.zeros(len(sizes) + 1, np.int64)
@@ -190,7 +190,9 @@ class Reservoir:
         names = sorted({name for vector in self._full if vector for name in vector})
         name_coordinates = np.array([self.name_coordinates.get(name, -1) for name in names], np.int64)
         full = self._full_table(names)
-        return Snapshot(self.events, starts, attributes, coordinates, values, facts, full, name_coordinates)
+        return ReservoirSnapshot(
+            self.events, starts, attributes, coordinates, values, facts, full, name_coordinates
+        )
 
     def _full_table(self, names: list[str]) -> Floats:
         rows = [

@@ -8,7 +8,7 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-from streamkarma.events.reservoir import Snapshot
+from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.worker_process import message_of, read_message, start, stop
 
@@ -16,7 +16,7 @@ from streamkarma.worker_process import message_of, read_message, start, stop
 LONGEST = 1800.0
 
 
-class BackgroundFit:
+class BackgroundRefit:
     """The fits of several learners on the same events, in a worker process.
 
     Parameters
@@ -29,7 +29,7 @@ class BackgroundFit:
         Whether labels are numbers.
     """
 
-    def __init__(self, snapshot: Snapshot, names: list[str], regression: bool) -> None:
+    def __init__(self, snapshot: ReservoirSnapshot, names: list[str], regression: bool) -> None:
         self._names = names
         arrays = snapshot._asdict()
         header = {"names": names, "events": arrays.pop("events"), "regression": regression}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.events.reservoir import TARGET, WEIGHT, Snapshot
+from streamkarma.events.reservoir import TARGET, WEIGHT, ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Trees(NamedTuple):
     share: float
 
 
-def fit(name: str, snapshot: Snapshot, regression: bool) -> Ensemble | None:
+def fit(name: str, snapshot: ReservoirSnapshot, regression: bool) -> Ensemble | None:
     """Fit a batch learner to the events of a sample; None if there is only one class.
 
     Parameters

@@ -12,7 +12,7 @@ from streamkarma.core.learner import ANY, Arrays
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.events.reservoir import Reservoir
-from streamkarma.refit.background import BackgroundFit
+from streamkarma.refit.background import BackgroundRefit
 from streamkarma.refit.ensemble import Ensemble
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Refits:
         self._ensembles: dict[str, Ensemble] = {}
         #: The sample of the current fit, until that is used; its events are those when the fit began.
         self._sample: Reservoir | None = None
-        self._fit: BackgroundFit | None = None
+        self._fit: BackgroundRefit | None = None
         self._block: Block
 
     def begin(self, block: Block) -> None:
@@ -145,7 +145,7 @@ class Refits:
             self._start(self._sample)
 
     def _start(self, sample: Reservoir) -> None:
-        self._fit = BackgroundFit(sample.snapshot(), self.names, self.regression)
+        self._fit = BackgroundRefit(sample.snapshot(), self.names, self.regression)
 
     def _use(self, sample: Reservoir) -> None:
         """Wait for the fit, and predict with it from now on, or with the previous one if it failed."""

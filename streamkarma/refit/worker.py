@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from streamkarma.events.reservoir import Snapshot
+from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.fits import fit
 from streamkarma.worker_process import Arrays, message_of, read_message, reason_of, requests
@@ -20,7 +20,7 @@ LONGEST_REASON = 200
 def answer(content: bytes) -> bytes:
     """Fit everything a request asks for; the answer includes the reasons for failures."""
     header, arrays = read_message(content)
-    snapshot = Snapshot(events=header["events"], **arrays)
+    snapshot = ReservoirSnapshot(events=header["events"], **arrays)
     problems: dict[str, str | None] = {}
     found: Arrays = {}
     for name in header["names"]:
@@ -30,7 +30,7 @@ def answer(content: bytes) -> bytes:
     return message_of({"problems": problems}, found)
 
 
-def _fitted(name: str, snapshot: Snapshot, regression: bool) -> tuple[Ensemble | None, str | None]:
+def _fitted(name: str, snapshot: ReservoirSnapshot, regression: bool) -> tuple[Ensemble | None, str | None]:
     try:
         fitted = fit(name, snapshot, regression)
     except Exception as error:

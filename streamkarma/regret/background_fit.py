@@ -11,7 +11,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from streamkarma.events.reservoir import Snapshot
+from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.worker_process import message_of, start, stop
 
@@ -20,7 +20,7 @@ START = 60.0
 
 
 def request(
-    snapshot: Snapshot, names: list[str], task: str, loss: str, learner: LearnerProfile | None
+    snapshot: ReservoirSnapshot, names: list[str], task: str, loss: str, learner: LearnerProfile | None
 ) -> bytes:
     """The request for a worker."""
     header = {"names": names, "task": task, "loss": loss, "events": snapshot.events, "learner": learner}
@@ -69,7 +69,7 @@ class BackgroundFit:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: ReservoirSnapshot,
         names: list[str],
         task: str,
         loss: str,

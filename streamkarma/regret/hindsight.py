@@ -26,7 +26,7 @@ from streamkarma.baselines.base import WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry, named
-from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, Snapshot
+from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, ReservoirSnapshot
 from streamkarma.regret.calibration import Calibration
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import (
@@ -64,7 +64,7 @@ class EventTable(NamedTuple):
     X, attributes
         Rows with NaN for missing values, and the attribute of each column.
     facts
-        As in ``Snapshot``.
+        As in ``ReservoirSnapshot``.
     full
         Complete rows, or None.
     whole
@@ -81,7 +81,7 @@ class EventTable(NamedTuple):
     events: int
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> EventTable:
+    def of(cls, snapshot: ReservoirSnapshot) -> EventTable:
         """The table of a snapshot; ValueError if it is too large."""
         X, attributes, coordinates = snapshot.table()
         if X.shape[1] == 0:

@@ -10,7 +10,7 @@ import json
 import time
 from typing import Any
 
-from streamkarma.events.reservoir import Snapshot
+from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.regret.hindsight import EventTable, evaluate_baseline
 from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.system import be_nice
@@ -20,14 +20,14 @@ from streamkarma.worker_process import read_message, reason_of, requests
 def answer(message: bytes, send: Any) -> None:
     """Answer a request: ``send`` is called with one dict at the start and one per baseline, in order."""
     header, arrays = read_message(message)
-    snapshot = Snapshot(events=header["events"], **arrays)
+    snapshot = ReservoirSnapshot(events=header["events"], **arrays)
     send({"ready": True})
     for name in header["names"]:
         began = time.perf_counter()
         send({"name": name, **_evaluate(name, snapshot, header, began)})
 
 
-def _evaluate(name: str, snapshot: Snapshot, header: dict[str, Any], began: float) -> dict[str, Any]:
+def _evaluate(name: str, snapshot: ReservoirSnapshot, header: dict[str, Any], began: float) -> dict[str, Any]:
     learner = LearnerProfile(*header["learner"]) if header["learner"] else None
     try:
         row = evaluate_baseline(name, EventTable.of(snapshot), header["task"], header["loss"], learner)
