@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from streamkarma.connectors.kafka.shared_models import Snapshot, TopicModels
+from streamkarma.connectors.kafka.shared_models import ModelSnapshot, TopicModels
 from streamkarma.estimators.persistence import from_bytes
 from streamkarma.runtime.packing import Packing
 from tests.cluster import Cluster, lines
@@ -19,7 +19,7 @@ def models_of_topic(cluster: Cluster, share: str, partitions: int = 1) -> TopicM
     return stored
 
 
-def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, Snapshot]:
+def snapshots(cluster: Cluster, share: str, partitions: int = 1) -> dict[str, ModelSnapshot]:
     """The newest model of each partition, unpacked."""
     stored = models_of_topic(cluster, share, partitions)
     base = stored.base()

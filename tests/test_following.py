@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from streamkarma import KARMAClassifier, save
-from streamkarma.connectors.base import Block
+from streamkarma.connectors.base import RecordBlock
 from streamkarma.errors import ModelFileError
 from streamkarma.runtime.following_session import FollowingSession
 from streamkarma.runtime.output import Output
@@ -62,7 +62,7 @@ def test_no_torn_read_in_many_reloads(tmp_path: Path, reloads: int) -> None:
         for _ in range(reloads):
             assert session.reload(), said[-1]
             steps.add(session.task_model.model.steps)
-            session.feed(Block(records, lambda count: None), 0, 2)
+            session.feed(RecordBlock(records, lambda count: None), 0, 2)
     assert len(steps) > reloads / 100
     assert len(rows) == 2 * reloads
     assert len(said) == reloads
@@ -133,12 +133,12 @@ def test_scoring_may_begin_before_the_task_is_known(streamkarma: Program, tmp_pa
     session = session_of(path, said)
     rows: list[bytes] = []
     session.new_loop(Output(lambda each, at: rows.extend(each.lines())))
-    session.feed(Block(records_of(lines([{"a": 1.0, "y": 3.5}])), lambda count: None), 0, 1)
+    session.feed(RecordBlock(records_of(lines([{"a": 1.0, "y": 3.5}])), lambda count: None), 0, 1)
     assert said[0].startswith("task: regression, since a label is 3.5")
     # A model that has since determined its task overrides what the scored events suggest.
     streamkarma("learn", "--model", "m", "--fresh", records=events(50))
     assert session.reload(), said
-    session.feed(Block(records_of(lines([{"a": 1.0, "y": 1}])), lambda count: None), 0, 1)
+    session.feed(RecordBlock(records_of(lines([{"a": 1.0, "y": 1}])), lambda count: None), 0, 1)
     assert orjson.loads(rows[-1])["prediction"] in (0, 1)
     assert session.loop.evaluator.result().keys() >= {"error_rate"}
 
@@ -150,10 +150,10 @@ def test_with_the_model_comes_its_memory_of_entities(streamkarma: Program, tmp_p
     session = session_of(path, said)
     rows: list[bytes] = []
     session.new_loop(Output(lambda each, at: rows.extend(each.lines())))
-    session.feed(Block(records_of(lines(given[100:150])), lambda count: None), 0, 50)
+    session.feed(RecordBlock(records_of(lines(given[100:150])), lambda count: None), 0, 50)
     streamkarma("learn", "--model", "m", records=given[100:120])
     assert session.reload()
-    session.feed(Block(records_of(lines(given[120:])), lambda count: None), 0, 80)
+    session.feed(RecordBlock(records_of(lines(given[120:])), lambda count: None), 0, 80)
     (tmp_path / "rest.jsonl").write_bytes(b"\n".join(lines(given[120:])))
     expected = streamkarma("predict", "m", "rest.jsonl").rows
     found = [orjson.loads(row) for row in rows[50:]]
@@ -170,7 +170,7 @@ def test_what_is_counted_goes_on_and_attributes_that_are_others_are_watched_afre
     streamkarma("learn", "--model", "m", "--id", "id", records=given[:50])
     session = session_of(path, said, drift=True)
     session.new_loop(Output())
-    session.feed(Block(records_of(lines(given[:300])), lambda count: None), 0, 300)
+    session.feed(RecordBlock(records_of(lines(given[:300])), lambda count: None), 0, 300)
     # What the other process ignores is not counted by this one.
     streamkarma("learn", "--model", "m", records=[{**event, "z" * 2000: 1} for event in given[50:]])
     assert session.reload()

@@ -73,13 +73,13 @@ def fed(
     cuts: list[int],
     printed: bool = True,
     way: str = "",
-    goes_on: bool = True,
+    may_continue: bool = True,
     **options: Any,
 ) -> Any:
     """Rows, dead letters, counters and the model's state after feeding the lines in pieces.
 
     With way ``dicts`` every line is first made a dict, as for late labels; the errors of bad lines may then
-    differ. With ``beside`` the reader runs in a thread of its own. Unless it ``goes_on``, the loop stops
+    differ. With ``beside`` the reader runs in a thread of its own. Unless it ``may_continue``, the loop stops
     whenever it asks whether to continue, and is then called again.
     """
     task_model = TaskModel("auto", {"budget": 6, **options}, None, lambda _: None, "karma")
@@ -95,7 +95,7 @@ def fed(
     for piece in pieces:
         at = 0
         while at < len(piece):
-            at = loop.loop.feed(piece, at, goes_on=lambda: goes_on)
+            at = loop.loop.feed(piece, at, may_continue=lambda: may_continue)
     header, arrays = task_model.model.state()
     state = (header, task_model.state(), {name: array.tobytes() for name, array in arrays.items()})
     dead = [{**letter, "error": ""} if way == "dicts" else letter for letter in loop.dead]
@@ -133,9 +133,9 @@ def test_how_lines_are_cut_never_shows(
     assert fed(lines, cuts, way="dicts", scale=scale) == without_reasons(whole)
     with small_parts(3):
         assert fed(lines, cuts, way="beside", scale=scale) == whole
-        assert fed(lines, cuts, way="beside", goes_on=False, scale=scale) == whole
-        assert fed(lines, cuts, goes_on=False, scale=scale) == whole
-        assert fed(lines, cuts, way="dicts", goes_on=False, scale=scale) == without_reasons(whole)
+        assert fed(lines, cuts, way="beside", may_continue=False, scale=scale) == whole
+        assert fed(lines, cuts, may_continue=False, scale=scale) == whole
+        assert fed(lines, cuts, way="dicts", may_continue=False, scale=scale) == without_reasons(whole)
     assert fed(lines, cuts, printed=False, scale=scale)[1:] == whole[1:]
 
 
@@ -211,5 +211,5 @@ def test_it_asks_after_each_part_whether_to_go_on(way: str, parts: int) -> None:
     with small_parts(10):
         asked = iter([True] * (parts - 1))
         # What was read ahead is learned, too.
-        assert loop.loop.feed(records_of(lines), goes_on=lambda: next(asked, False)) == 10 * parts
+        assert loop.loop.feed(records_of(lines), may_continue=lambda: next(asked, False)) == 10 * parts
     assert len(loop.rows) == 2 + 10 * parts

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkarma.connectors.kafka import shared_models
-from streamkarma.connectors.kafka.shared_models import BASE, Snapshot, TopicModels, chunk_key, encode
+from streamkarma.connectors.kafka.shared_models import BASE, ModelSnapshot, TopicModels, chunk_key, encode
 
 NAME, EPOCH = "events/3", "e1"
 
 snapshots = st.builds(
-    Snapshot,
+    ModelSnapshot,
     st.just(EPOCH),
     st.integers(0, 2**63 - 1),
     st.integers(0, 2**53),
@@ -25,8 +25,8 @@ snapshots = st.builds(
 )
 
 
-def snapshot(content: bytes, next: int = 7, epoch: str = EPOCH) -> Snapshot:
-    return Snapshot(epoch, next, 5, None, content)
+def snapshot(content: bytes, next: int = 7, epoch: str = EPOCH) -> ModelSnapshot:
+    return ModelSnapshot(epoch, next, 5, None, content)
 
 
 def put(stored: TopicModels, records: list[tuple[bytes, bytes]]) -> None:
@@ -35,7 +35,7 @@ def put(stored: TopicModels, records: list[tuple[bytes, bytes]]) -> None:
 
 
 @given(st.lists(snapshots, min_size=1, max_size=5), st.integers(1, 40))
-def test_the_last_two_models_of_a_name_are_there(written: list[Snapshot], chunk: int) -> None:
+def test_the_last_two_models_of_a_name_are_there(written: list[ModelSnapshot], chunk: int) -> None:
     stored = TopicModels()
     for each in written:
         put(stored, encode(NAME, each, chunk))
@@ -47,7 +47,7 @@ def test_the_last_two_models_of_a_name_are_there(written: list[Snapshot], chunk:
 
 @given(st.lists(snapshots, min_size=2, max_size=5), st.integers(1, 40), st.data())
 def test_what_compaction_leaves_is_the_newest(
-    written: list[Snapshot], chunk: int, data: st.DataObject
+    written: list[ModelSnapshot], chunk: int, data: st.DataObject
 ) -> None:
     records = [record for each in written for record in encode(NAME, each, chunk)]
     last = {key: place for place, (key, _) in enumerate(records)}

@@ -1,9 +1,9 @@
 """The interface between runs and connectors.
 
 A connector is a folder beside this file: it has a `Source`, and a `Sink` if predictions go to the same
-system. For each attempt a run opens a `Reader` of the source, which yields `Block`s of records. How far these
-were learned is the reader's `Position`; it is saved in the model file, and the next reader resumes there.
-What a reader needs from the run is in `Context`.
+system. For each attempt a run opens a `Reader` of the source, which yields `RecordBlock`s. How far these were
+learned is the reader's `Position`; it is saved in the model file, and the next reader resumes there. What a
+reader needs from the run is in `Context`.
 
 A connector decides when to commit, since only it knows the cost of a commit and when one must not wait.
 The run decides what a commit means for the model and its files.
@@ -33,7 +33,7 @@ class RetriableError(Exception):
     """Work since the last commit is discarded; a new reader can resume from there."""
 
 
-class Block(NamedTuple):
+class RecordBlock(NamedTuple):
     """Some records in a row.
 
     Attributes
@@ -215,12 +215,12 @@ class Reader(ABC):
             If the source is not the one that was learned from.
         """
 
-    def replay(self) -> Iterator[Block]:
+    def replay(self) -> Iterator[RecordBlock]:
         """Yield what was committed but is not in the model: it is learned, but not committed again."""
         yield from ()
 
     @abstractmethod
-    def blocks(self) -> Iterator[Block | None]:
+    def blocks(self) -> Iterator[RecordBlock | None]:
         """Yield blocks to the end of the source, and None whenever nothing is available.
 
         Raises

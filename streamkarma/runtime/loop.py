@@ -170,12 +170,12 @@ class Loop:
         records: Records,
         begin: int = 0,
         most: int = sys.maxsize,
-        goes_on: Callable[[], bool] = lambda: True,
+        may_continue: Callable[[], bool] = lambda: True,
     ) -> int:
         """Process up to ``most`` events, starting at an index; returns the index after the last record.
 
-        If a bad record stops the run, ``failure`` is set, and the records before it are learned. ``goes_on``
-        is called at least every few thousand events, and returns whether to process more.
+        If a bad record stops the run, ``failure`` is set, and the records before it are learned.
+        ``may_continue`` is called at least every few thousand events, and returns whether to process more.
         """
         self._records = self._gatherer.records = records
         if self.first_records is None:
@@ -188,13 +188,13 @@ class Loop:
             and (room := goal - self.counters.events - self._gatherer.events) > 0
         ):
             if self._reading is not None and by_engine and at not in records.refused:
-                behind = self._read(self._reading, at, 1 if self._one_by_one else room, goes_on)
-                stops = not goes_on()
+                behind = self._read(self._reading, at, 1 if self._one_by_one else room, may_continue)
+                stops = not may_continue()
             else:
                 behind = self._take_one(at)
                 if self._one_by_one or self._gatherer.events >= PART:
                     self._flush()
-                    stops = not goes_on()
+                    stops = not may_continue()
             if self.failure is not None:
                 return behind
             at = behind
@@ -203,12 +203,12 @@ class Loop:
         self.monitor.announce(self.task_model)
         return at
 
-    def _read(self, reading: Reading, at: int, most: int, goes_on: Callable[[], bool]) -> int:
+    def _read(self, reading: Reading, at: int, most: int, may_continue: Callable[[], bool]) -> int:
         """Read records from an index on with the engine, and process them; returns the next index.
 
         If a bad record stops the run, its index is returned.
         """
-        with closing(reading.parts(self._records, at, most, goes_on)) as parts:
+        with closing(reading.parts(self._records, at, most, may_continue)) as parts:
             for read in parts:
                 if len(read.batch.labels):
                     self._run(read.batch)

@@ -82,11 +82,11 @@ class Reading:
         self._thread = ThreadPoolExecutor(1, "reader") if read_ahead else None
 
     def parts(
-        self, records: Records, at: int, most: int, goes_on: Callable[[], bool]
+        self, records: Records, at: int, most: int, may_continue: Callable[[], bool]
     ) -> Generator[Read, None, None]:
         """Read records in parts, from an index up to ``most`` events, a refused record, or an unknown label.
 
-        Once ``goes_on`` returns False, no more parts are read.
+        Once ``may_continue`` returns False, no more parts are read.
 
         With a thread, the next part is read when a part is yielded. The encoder is then ahead of the learner,
         which has no effect: all labels are known, and every part that was read is yielded.
@@ -104,10 +104,10 @@ class Reading:
                 return
             if self._thread is None:
                 yield read
-                if not goes_on():
+                if not may_continue():
                     return
                 read = self.read(records, read.end, min(size, most))
-            elif not goes_on():
+            elif not may_continue():
                 yield read
                 return
             else:

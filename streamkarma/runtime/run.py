@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from streamkarma._engine import use_threads
-from streamkarma.connectors.base import Block, Reader, RetriableError, Source
+from streamkarma.connectors.base import Reader, RecordBlock, RetriableError, Source
 from streamkarma.errors import OutputError, RunError, UsageError
 from streamkarma.lock import ModelLock
 from streamkarma.runtime.context import RunContext
@@ -178,7 +178,7 @@ class Run:
             return FollowingSession(self._plan, path, self._progress.say)
         return Session(self._plan, path, self._progress.say)
 
-    def _replay(self, block: Block) -> None:
+    def _replay(self, block: RecordBlock) -> None:
         block.learned(self.session.loop.feed(block.records))
 
     def _consume(self, reader: Reader) -> None:
@@ -195,12 +195,12 @@ class Run:
                     break
         reader.commit()
 
-    def _learn(self, block: Block, reader: Reader) -> None:
+    def _learn(self, block: RecordBlock, reader: Reader) -> None:
         """Predict and learn a block, in parts that end where a checkpoint or a report is due."""
         loop, at = self.session.loop, 0
         while at < len(block.records) and not self._is_over():
             most = self._room() if block.divisible else sys.maxsize
-            at = self.session.feed(block, at, most, self._goes_on)
+            at = self.session.feed(block, at, most, self._may_continue)
             if self._has_lost_rows():
                 return
             block.learned(at)
@@ -208,7 +208,7 @@ class Run:
                 reader.maybe_commit()
             self._report(reader)
 
-    def _goes_on(self) -> bool:
+    def _may_continue(self) -> bool:
         """Whether to continue with a partly learned block."""
         self._progress.update(self.session.loop)
         return not self._is_over()

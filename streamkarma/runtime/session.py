@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma.checkpoint import natural
-from streamkarma.connectors.base import Block
+from streamkarma.connectors.base import RecordBlock
 from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
@@ -139,9 +139,11 @@ class Session:
     def refresh(self) -> None:
         """Adopt changes made by other processes, if the run follows any; called between blocks."""
 
-    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool] = lambda: True) -> int:
+    def feed(
+        self, block: RecordBlock, at: int, most: int, may_continue: Callable[[], bool] = lambda: True
+    ) -> int:
         """Predict and learn records of a block; see ``Loop.feed``."""
-        return self.loop.feed(block.records, at, most, goes_on)
+        return self.loop.feed(block.records, at, most, may_continue)
 
     def described(self) -> dict[str, Any]:
         """The state to save with the model."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from streamkarma.connectors.base import Block, ModelStore
+from streamkarma.connectors.base import ModelStore, RecordBlock
 from streamkarma.errors import ModelFileError, RunError, UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.merging import check_mergeable, merge
@@ -78,17 +78,19 @@ class SharedSession(Session):
         self._due = float("-inf")
         return chosen
 
-    def feed(self, block: Block, at: int, most: int, goes_on: Callable[[], bool] = lambda: True) -> int:
+    def feed(
+        self, block: RecordBlock, at: int, most: int, may_continue: Callable[[], bool] = lambda: True
+    ) -> int:
         """Predict records with the merged model, which then learns them, as does the model of their part."""
         assert block.part is not None
         own = self._parts[block.part].loop
         self._changed.add(block.part)
         if block.answered:
-            return own.feed(block.records, at, most, goes_on)
+            return own.feed(block.records, at, most, may_continue)
         if time.monotonic() >= self._due:
             self._take_in_others()
         self.loop.number_from(own.last + 1)
-        end = self.loop.feed(block.records, at, most, goes_on)
+        end = self.loop.feed(block.records, at, most, may_continue)
         own.feed(block.records.between(at, end))
         return end
 

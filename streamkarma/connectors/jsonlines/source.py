@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from streamkarma.connectors.base import Block, Context, Position, Reader, Source
+from streamkarma.connectors.base import Context, Position, Reader, RecordBlock, Source
 from streamkarma.connectors.jsonlines.inputs import READ_SIZE, Input, LineInput, check_there
 from streamkarma.connectors.jsonlines.lines import BLOCK, MAX_RECORD_BYTES, Lines, read_lines
 from streamkarma.connectors.jsonlines.position import START, position_from, skip
@@ -108,7 +108,7 @@ class LineReader(Reader):
         elif taken is not None and not file.is_file:
             self._position = taken
 
-    def blocks(self) -> Iterator[Block | None]:
+    def blocks(self) -> Iterator[RecordBlock | None]:
         """Yield the lines to the end of the input."""
         context, prefetch = self._context, self._source.prefetch
         self._begun = True
@@ -147,9 +147,9 @@ class LineReader(Reader):
     def _records(self, lines: Lines) -> Records:
         return lines.records(self._file.unit, self._file.refused)
 
-    def _block(self, lines: Lines, records: Records) -> Block:
+    def _block(self, lines: Lines, records: Records) -> RecordBlock:
         def learned(count: int) -> None:
             self._position = lines.position(count, records)
 
         # Where a line was cut, only the end of the block is known in bytes of the input.
-        return Block(records, learned, divisible=not lines.overlong)
+        return RecordBlock(records, learned, divisible=not lines.overlong)

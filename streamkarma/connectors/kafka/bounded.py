@@ -10,7 +10,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
-from streamkarma.connectors.base import Block, Context, Position, Reader, Source
+from streamkarma.connectors.base import Context, Position, Reader, RecordBlock, Source
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
 from streamkarma.connectors.kafka.errors import translate_error
 from streamkarma.connectors.kafka.records import NO_METADATA, Metadata, records_of
@@ -102,7 +102,7 @@ class _BoundedReader(Reader):
         self._next = {each: begins[each] for each, end in self._ends.items() if begins[each] < end}
         self._waiting = {each: deque() for each in self._next}
 
-    def blocks(self) -> Iterator[Block | None]:
+    def blocks(self) -> Iterator[RecordBlock | None]:
         """Yield the records, and None if nothing has arrived for a while."""
         at = self._source.at
         while self._waiting:
@@ -112,7 +112,7 @@ class _BoundedReader(Reader):
             ready = self._ready()
             if ready:
                 records = records_of(ready, at.metadata, False, at.max_record_bytes, at.row_fields)
-                yield Block(records, lambda count: None)
+                yield RecordBlock(records, lambda count: None)
             else:
                 yield None
 

@@ -16,7 +16,7 @@ from streamkarma.connectors.kafka.journal import positions_state
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.share_reader import ShareReader
 from streamkarma.connectors.kafka.share_topic import open_share_topic
-from streamkarma.connectors.kafka.shared_models import BASE, Snapshot
+from streamkarma.connectors.kafka.shared_models import BASE, ModelSnapshot
 from streamkarma.connectors.kafka.topics import check_name
 from streamkarma.errors import RunError
 
@@ -36,7 +36,7 @@ class PulledModels(NamedTuple):
 
     name: str
     base: bytes
-    parts: Mapping[str, Sequence[Snapshot]]
+    parts: Mapping[str, Sequence[ModelSnapshot]]
 
     def contents(self) -> dict[str, list[bytes]]:
         """The latest models of each partition, as bytes."""

@@ -13,7 +13,7 @@ from kafka.admin import MemberToRemove
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
-from streamkarma.connectors.base import Block, Context, Position, Reader, ReaderFigures
+from streamkarma.connectors.base import Context, Position, Reader, ReaderFigures, RecordBlock
 from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
 from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error, unwrapped
@@ -130,7 +130,7 @@ class TopicReader(Reader):
         self._offsets.resume(kept or {})
         self._source.resumed(self._offsets.positions)
 
-    def replay(self) -> Iterator[Block]:
+    def replay(self) -> Iterator[RecordBlock]:
         """Yield what was answered but is not in the model file."""
         if not (self._source.writes and self._source.at.learn):
             return
@@ -138,10 +138,10 @@ class TopicReader(Reader):
             filled = [record for record in records if record.value is not None]
             if filled:
                 before = self._context.events
-                yield Block(self._records_of(partition, filled), lambda count: None, divisible=False)
+                yield RecordBlock(self._records_of(partition, filled), lambda count: None, divisible=False)
                 self._source.replayed += self._context.events - before
 
-    def blocks(self) -> Iterator[Block | None]:
+    def blocks(self) -> Iterator[RecordBlock | None]:
         """Yield the stream."""
         self._join()
         watch = self._source.watch()
@@ -294,7 +294,7 @@ class TopicReader(Reader):
                 polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
         return polled
 
-    def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[Block]:
+    def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[RecordBlock]:
         """The records of a partition in blocks, without tombstones, up to the end of the run."""
         if self._source.ends is not None:
             end = self._source.ends.get(partition, 0)
@@ -306,7 +306,7 @@ class TopicReader(Reader):
             self._offsets.begin(partition)
             if filled:
                 learned = partial(self._learned, partition, part, filled)
-                yield Block(self._records_of(partition, filled), learned)
+                yield RecordBlock(self._records_of(partition, filled), learned)
             else:
                 self._note(partition, part, int(part[-1].offset) + 1)
 

@@ -72,7 +72,7 @@ class ScoringOffsets(Offsets):
                 # The brokers do not answer: what is written stays valid, and is committed later.
                 self._uncommitted_since = time.monotonic()
                 return
-        self._settle()
+        self._clear_uncommitted()
         self._note_commit()
 
     def abandon(self) -> None:
@@ -91,7 +91,7 @@ class ScoringOffsets(Offsets):
                 await self.consumer.commit_async(self._tagged(ends))
             except errors.KafkaError as error:
                 raise_if_fenced(error)
-            self._settle()
+            self._clear_uncommitted()
             self._note_commit()
 
     @property
@@ -99,5 +99,5 @@ class ScoringOffsets(Offsets):
         """Positions that are not committed to the group yet."""
         return {**self._for_group, **self._journal.ends}
 
-    def _settle(self) -> None:
+    def _clear_uncommitted(self) -> None:
         self._journal, self._for_group = Journal(), {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from streamkarma.connectors.base import Block, Context
+from streamkarma.connectors.base import Context, RecordBlock
 from streamkarma.connectors.kafka.reader import TopicReader
 from streamkarma.connectors.kafka.share_offsets import SharedOffsets
 from streamkarma.connectors.kafka.share_reader import ShareReader
@@ -37,7 +37,7 @@ class SharingReader(TopicReader):
         super().__init__(source, context, SharedOffsets(source, context))
         self._topic = topic
 
-    def replay(self) -> Iterator[Block]:
+    def replay(self) -> Iterator[RecordBlock]:
         """Yield nothing: records to learn again are read with their partition."""
         yield from ()
 
@@ -57,7 +57,7 @@ class SharingReader(TopicReader):
             lambda: self._consumer.assignment(),
         )
 
-    def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[Block]:
+    def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[RecordBlock]:
         """The records of a partition in blocks, first those that were already answered, then the others."""
         name, end = name_of(*partition), self._offsets.answered(partition)
         answered = sum(record.offset < end for record in records)

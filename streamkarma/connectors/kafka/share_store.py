@@ -12,7 +12,7 @@ from kafka import TopicPartition, errors
 from streamkarma.connectors.kafka._private import BulkProducer
 from streamkarma.connectors.kafka.share_reader import ShareReader
 from streamkarma.connectors.kafka.share_topic import ShareTopic
-from streamkarma.connectors.kafka.shared_models import BASE, Snapshot, chunk_key, encode, name_of
+from streamkarma.connectors.kafka.shared_models import BASE, ModelSnapshot, chunk_key, encode, name_of
 from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
 from streamkarma.errors import RunError, UsageError
 
@@ -89,7 +89,7 @@ class ShareStore:
         topic, _, number = part.rpartition("/")
         partition = TopicPartition(topic, int(number))
         offset, topic_id = self._position(partition)
-        records = self._records(part, Snapshot(self.epoch, offset, events, topic_id, model))
+        records = self._records(part, ModelSnapshot(self.epoch, offset, events, topic_id, model))
         self._sink.write_records(self._place(part), records)
         self.saved[part] = offset
 
@@ -102,7 +102,7 @@ class ShareStore:
             name: [each.content for each in self._reader.stored.models(name, self.epoch)] for name in names
         }
 
-    def models(self, name: str, saved: int | None) -> list[Snapshot]:
+    def models(self, name: str, saved: int | None) -> list[ModelSnapshot]:
         """The latest models of a partition, newest first.
 
         Parameters
@@ -125,7 +125,7 @@ class ShareStore:
         """Whether the newest model of a partition is incomplete or damaged."""
         return name in self._reader.stored.broken()
 
-    def _base(self) -> Snapshot | None:
+    def _base(self) -> ModelSnapshot | None:
         """The base in the topic; RunError if it cannot be used."""
         base = self._reader.stored.base()
         if base is None and (why := self._reader.stored.broken().get(BASE)):
@@ -147,7 +147,7 @@ class ShareStore:
             producer.init_transactions()
             self._reader.catch_up()
             if self._base() is None:
-                snapshot = Snapshot(uuid.uuid4().hex, 0, 0, None, base)
+                snapshot = ModelSnapshot(uuid.uuid4().hex, 0, 0, None, base)
                 sink.write_records(self._place(BASE), self._records(BASE, snapshot))
                 sink.commit()
                 self._reader.wait_until(lambda: self._base() is not None, "the base of all models")
@@ -156,7 +156,7 @@ class ShareStore:
         finally:
             producer.stop()
 
-    def _records(self, name: str, snapshot: Snapshot) -> Records:
+    def _records(self, name: str, snapshot: ModelSnapshot) -> Records:
         """The records of a model, and tombstones for surplus chunks of the previous model."""
         records: Records = [*encode(name, snapshot, self._topic.chunk)]
         chunks = len(records) - 1

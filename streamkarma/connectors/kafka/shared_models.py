@@ -31,7 +31,7 @@ _KEY = re.compile(rb"(base|[a-zA-Z0-9._-]{1,249}/[0-9]{1,9})(?:#([0-9]{1,9}))?")
 _TEXT = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-class Snapshot(NamedTuple):
+class ModelSnapshot(NamedTuple):
     """A model at some point in time.
 
     Attributes
@@ -60,7 +60,7 @@ def name_of(topic: str, partition: int) -> str:
     return f"{topic}/{partition}"
 
 
-def encode(name: str, snapshot: Snapshot, chunk: int) -> list[tuple[bytes, bytes]]:
+def encode(name: str, snapshot: ModelSnapshot, chunk: int) -> list[tuple[bytes, bytes]]:
     """Keys and values of a model's records, in order, with at most ``chunk`` bytes of it in each."""
     content, digest = snapshot.content, hashlib.sha256(snapshot.content)
     mark = digest.digest()[:_MARK]
@@ -131,7 +131,7 @@ class TopicModels:
     def __init__(self) -> None:
         #: For each name and epoch, the last two complete ones: the newest may turn out not to be a valid
         #: model.
-        self._whole: dict[tuple[str, str], deque[Snapshot]] = {}
+        self._whole: dict[tuple[str, str], deque[ModelSnapshot]] = {}
         self._heads: dict[tuple[str, str], _Head] = {}
         self._broken: dict[str, str] = {}
         self._open: dict[str, _Chunks] = {}
@@ -151,7 +151,7 @@ class TopicModels:
             held = sum(each.bytes for each in self._open.values())
             chunks.add(int(found[2]), value, MOST_BYTES - held + chunks.bytes)
 
-    def base(self) -> Snapshot | None:
+    def base(self) -> ModelSnapshot | None:
         """The base of all models; None if there is none."""
         return next((each[-1] for (name, _), each in self._whole.items() if name == BASE), None)
 
@@ -159,7 +159,7 @@ class TopicModels:
         """The names of the models."""
         return sorted(name for name, each in self._whole if each == epoch and name != BASE)
 
-    def models(self, name: str, epoch: str) -> list[Snapshot]:
+    def models(self, name: str, epoch: str) -> list[ModelSnapshot]:
         """The latest models of a name, newest first."""
         return [*reversed(self._whole.get((name, epoch), ()))]
 
@@ -193,7 +193,7 @@ class TopicModels:
             self._remove(name, chunk=False)
         self._broken.pop(name, None)
         models = self._whole.setdefault((name, head.epoch), deque(maxlen=2))
-        models.append(Snapshot(head.epoch, head.next, head.events, head.topic_id, content))
+        models.append(ModelSnapshot(head.epoch, head.next, head.events, head.topic_id, content))
 
     def _remove(self, name: str, chunk: bool) -> None:
         """Handle a tombstone of a chunk or a model."""
