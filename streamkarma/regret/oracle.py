@@ -41,7 +41,7 @@ class LearnerProfile(NamedTuple):
         Order of the kernel and regularisation; None if the theorem chooses them, see ``Schedule``.
     normalize
         Whether the kernel is normalised.
-    strays
+    deviations
         How the learner deviates from Algorithm 1, so that the bound does not apply; empty if it does not.
     regularity, horizon
         As in ``Schedule``, if ρ is None.
@@ -50,7 +50,7 @@ class LearnerProfile(NamedTuple):
     gamma: int | None
     rho: float | None
     normalize: bool
-    strays: str
+    deviations: str
     regularity: float = DEFAULT_REGULARITY
     horizon: int | None = None
 
@@ -135,11 +135,11 @@ def bound_terms(
         for epoch in learner.epochs(events.stands_for)
     ]
     highest = ceiling(events, Q, rival, bounds[0], learner.normalize) if len(bounds) == 1 else None
-    strays = learner.strays
+    deviations = learner.deviations
     if events.stands_for > len(events.y):
         sampled = f"L, X and λ are those of a sample of {len(events.y):,} events"
-        strays = f"{strays}; {sampled}" if strays else sampled
-    return {**measured.doubled(bounds), "ceiling": highest, "strays": strays}
+        deviations = f"{deviations}; {sampled}" if deviations else sampled
+    return {**measured.doubled(bounds), "ceiling": highest, "strays": deviations}
 
 
 def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:

@@ -138,14 +138,14 @@ class RegretAdapter:
             "reach": 1.0 if learner.normalize else None,
         }
         unknown = "B, λ, ‖w‖ and the subspace need complete vectors (--full NAME)"
-        return {**known, "unknown": unknown, "strays": learner.strays}
+        return {**known, "unknown": unknown, "strays": learner.deviations}
 
 
 def _of_bound(model: Model, events: int) -> LearnerProfile | None:
     """The learner's quantities in the bound after this many compared events; None if it does not apply."""
     if not isinstance(model, KARMAClassifier):
         return None
-    strays = [
+    deviations = [
         what
         for what, is_so in (
             ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
@@ -161,9 +161,9 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
     if model.rho == AUTO:
         gamma = None if model.gamma == AUTO else int(model.gamma)
         lam = model.regularity or DEFAULT_REGULARITY
-        return LearnerProfile(gamma, None, model.normalize, "; ".join(strays), lam, model.horizon)
+        return LearnerProfile(gamma, None, model.normalize, "; ".join(deviations), lam, model.horizon)
     rho = DEFAULT_RHO if model.rho is None else float(model.rho)
-    return LearnerProfile(int(model.gamma), rho, model.normalize, "; ".join(strays))
+    return LearnerProfile(int(model.gamma), rho, model.normalize, "; ".join(deviations))
 
 
 def open_regret(
