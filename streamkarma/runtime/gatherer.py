@@ -146,7 +146,7 @@ class Gatherer:
                 kept = None if self._teaches(None, taken.weight) else self._worth_keeping(record)
                 self.buffer.wait(key, WaitingEvent(len(self.buffer.labels) - 1, kept, now, entity))
             else:
-                pending.settle_label(key)
+                pending.resolve_label(key)
             return
         event = pending.event_of(key)
         if event is not None:
@@ -155,7 +155,7 @@ class Gatherer:
             event = pending.event_of(key) or event
             self._add(event.record, given, label, taken._replace(weight=event.weight), at, event)
             self._remember(event.entity, label, event.weight)
-            pending.settle(key)
+            pending.resolve(key)
         elif entity is not None and taken.id is None and self._is_label(record, at):
             self._settle_entity(entity, given, taken, at)
         elif labels_only or self._is_label(record, at):
@@ -188,7 +188,7 @@ class Gatherer:
             weight += event.weight
             taken = taken._replace(id=id_of(key), weight=share * event.weight)
             self._add(event.record, given, label, taken, at, event)
-            pending.settle(key)
+            pending.resolve(key)
         self._remember(entity, label, weight)
         self.buffer.groups.append(range(begin, len(self.buffer.labels)))
 

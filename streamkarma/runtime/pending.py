@@ -183,11 +183,11 @@ class Pending:
             self._events[key] = time, event._replace(observed=False)
 
     def event_of(self, key: bytes) -> PendingEvent | None:
-        """The event with this id, which stays until ``settle``."""
+        """The event with this id, which stays until ``resolve``."""
         found = self._events.get(key)
         return found[1] if found else None
 
-    def settle(self, key: bytes) -> None:
+    def resolve(self, key: bytes) -> None:
         """Remove an event whose label has arrived."""
         self._remove(key)
         self.matched += 1
@@ -203,11 +203,11 @@ class Pending:
             self.unmatched += 1
 
     def label_of(self, key: bytes) -> Label | None:
-        """The label with this id that arrived before its event; it stays until ``settle_label``."""
+        """The label with this id that arrived before its event; it stays until ``resolve_label``."""
         found = self._labels.get(key)
         return found[1] if found else None
 
-    def settle_label(self, key: bytes) -> None:
+    def resolve_label(self, key: bytes) -> None:
         """Remove a label whose event has arrived."""
         del self._labels[key]
         self.matched += 1
