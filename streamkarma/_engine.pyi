@@ -150,13 +150,13 @@ class Encoder:
         records: list[Any],
         learned: list[bool],
         into: Encoded,
-        asked: bool = False,
+        awaiting: bool = False,
         whole: bool = False,
         labels: list[Any] | None = None,
     ) -> None:
         """Encode all records or, if one is invalid, none.
 
-        With ``asked``, records that are not learned may come again to be learned. With ``whole``, records
+        With ``awaiting``, records that are not learned may come again with a label. With ``whole``, records
         already contain the remembered values of their entities. Entities remember the ``labels`` of learned
         records.
         """
@@ -167,7 +167,7 @@ class Encoder:
         table: _Floats,
         learned: list[bool],
         into: Encoded,
-        asked: bool = False,
+        awaiting: bool = False,
         labels: list[Any] | None = None,
     ) -> None:
         """Encode all rows of a table of shape (T, names), in which missing values are NaN."""
@@ -178,7 +178,7 @@ class Encoder:
         label: float,
         weight: float,
         learner: Learner,
-        asked: Asked | None,
+        registry: TicketRegistry | None,
         given: Any,
         unit: tuple[float, float, float] | None = None,
     ) -> list[float]:
@@ -237,7 +237,7 @@ class Encoder:
     def ignore(self, name: Any, category: str | None) -> None:
         """Count a value that was left out elsewhere because it is too long."""
 
-    def news(self) -> list[str]:
+    def notices(self) -> list[str]:
         """Messages about attributes of which a value was ignored for the first time, each returned once."""
 
     def describe(self, coordinate: int) -> _Entry:
@@ -435,7 +435,7 @@ class Learner:
         labels: _Floats,
         weights: _Floats,
         tickets: _Tickets | None = None,
-        others: _Floats | None = None,
+        external_scores: _Floats | None = None,
         part: tuple[int, int] | None = None,
         observed: _Marks | None = None,
         shared: _Marks | None = None,
@@ -467,7 +467,7 @@ class Learner:
 class Aggregator:
     """Mixes the scores of arbitrary experts, as ``Mixture`` does with its own."""
 
-    def __init__(self, experts: int, regression: bool = False, forget: float = 0.0) -> None: ...
+    def __init__(self, experts: int, regression: bool = False, half_life: float = 0.0) -> None: ...
     @property
     def classes(self) -> int: ...
     @property
@@ -493,18 +493,18 @@ class Subspace:
     """Completes events; see ``core.subspace.Completion``."""
 
     def __init__(
-        self, shrink: float = 5.0, forget: float = 0.0, max_pairwise_coordinates: int = 64, rank: int = 16
+        self, shrink: float = 5.0, half_life: float = 0.0, max_pairwise_coordinates: int = 64, rank: int = 16
     ) -> None: ...
     def observe(self, events: Block | Encoded) -> None: ...
     def completed(self, events: Block | Encoded) -> _Floats: ...
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None: ...
 
-class Asked:
-    """Events that await their labels; see ``core.asked.Asked``."""
+class TicketRegistry:
+    """Events that await their labels; see ``core.tickets.TicketRegistry``."""
 
     def __init__(self) -> None: ...
-    def tickets(self, events: Block | Encoded, learned: _Marks, asked: _Marks) -> _Tickets: ...
+    def tickets(self, events: Block | Encoded, learned: _Marks, awaiting: _Marks) -> _Tickets: ...
     def ticket_of(self, events: Block | Encoded, t: int) -> int:
         """The ticket of event ``t``; 0 if it was not predicted before."""
 
@@ -573,8 +573,8 @@ def subspace(
     r: float = 10.0,
     indicators: bool = False,
     shrink: float = 5.0,
-    forget: float = 0.0,
-    moving: float = 0.0,
+    half_life: float = 0.0,
+    weights_half_life: float = 0.0,
     max_pairwise_coordinates: int = 64,
     rank: int = 16,
 ) -> Learner:
@@ -582,9 +582,9 @@ def subspace(
 
 def mixture(
     experts: list[tuple[str, Learner]],
-    others: int = 0,
+    external_experts: int = 0,
     regression: bool = False,
-    forget: float = 0.0,
+    half_life: float = 0.0,
     absolute: bool = False,
     far: bool = False,
     recent: bool = True,
@@ -594,7 +594,7 @@ def mixture(
 def use_threads(threads: int) -> None:
     """Run the experts of mixtures created from now on in this many threads; results do not depend on it."""
 
-def calibrated(expert: Learner, forget: float = 0.0) -> Learner:
+def calibrated(expert: Learner, half_life: float = 0.0) -> Learner:
     """See ``core.mixture.Calibrated``, which takes ownership of the expert."""
 
 def transformed_target(learner: Learner, median: bool) -> Learner:
@@ -686,7 +686,7 @@ class Target:
     def row(self) -> _Floats: ...
     def restore(self, row: _Floats) -> None: ...
 
-class Change:
+class Translation:
     """How to translate a model to the names and scales of a merged one.
 
     Attributes
@@ -698,10 +698,10 @@ class Change:
     attributes: NDArray[np.uint32]
     coordinates: NDArray[np.uint32]
 
-    def with_target(self, shift: float, stretch: float) -> Change:
+    def with_target(self, shift: float, stretch: float) -> Translation:
         """The same change; old standardised targets are ``shift + stretch * y``, where y is the new one."""
 
-def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Change]:
+def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Translation]:
     """Merge into ``base`` the names and statistics of parts that continued from it.
 
     Names that no part has any more make room for new ones, unless one of the learners is ``hashed``. Returns
@@ -711,21 +711,23 @@ def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Ch
 def relabel(learner: Learner, places: list[int]) -> None:
     """Renumber class ``c`` to ``places[c]``; ValueError if that is impossible."""
 
-def complete_changes(base: Learner, parts: list[Learner], changes: list[Change]) -> list[Change]:
-    """Complete the changes of models, the base first, for values that the learners themselves standardise.
+def complete_translations(
+    base: Learner, parts: list[Learner], translations: list[Translation]
+) -> list[Translation]:
+    """Complete the translations of models, the base first, for values that their learners standardise.
 
-    Returns the changes for ``carry``; ValueError if the models cannot be merged.
+    Returns those for ``translate``; ValueError if the models cannot be merged.
     """
 
 def explain(
     learner: Learner,
     events: Block | Encoded,
     t: int,
-    others: list[float],
+    external_scores: list[float],
     ticket: int,
     unit: tuple[float, float],
 ) -> tuple[list[int], _Floats, _Floats, _Floats, _Floats]:
-    """Predict event ``t`` and explain its scores; a mixture needs those of ``others`` and the event's ticket.
+    """Predict event ``t`` and explain its scores; a mixture needs ``external_scores`` and the event's ticket.
 
     ``unit`` has the centre and spread of the scores of a regression; otherwise it is (0, 1).
 
@@ -736,7 +738,7 @@ def explain(
 def conditional(learner: Learner, events: Block | Encoded, t: int) -> _Floats | None:
     """Mean and variance of the coordinates given event ``t``, shape (K, 2); None without a subspace."""
 
-def carry(learner: Learner, change: Change) -> None:
+def translate(learner: Learner, translation: Translation) -> None:
     """Translate a learner to the names and scales of a merged model; ValueError if that is impossible."""
 
 def merge_learners(base: Learner, parts: list[Learner]) -> None:

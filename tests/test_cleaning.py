@@ -41,7 +41,7 @@ def test_a_number_far_from_all_others_that_comes_back_counts_as_missing(value: f
     mark = by.entries().index(("t.sentinel", f"{value:.0f}")) + 1
     assert items(by, {"t": value}, learned=False) == [(mark, 1.0)]
     assert by.mean_and_deviation(1) == pytest.approx((60.0, 2.0), abs=0.5)
-    assert next(line for line in by.news() if "recurs" in line).startswith("attribute t: ")
+    assert next(line for line in by.notices() if "recurs" in line).startswith("attribute t: ")
 
 
 def test_the_time_since_the_event_before_is_no_sentinel() -> None:

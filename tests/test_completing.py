@@ -185,7 +185,7 @@ def test_correlations_stay_semidefinite_in_any_stream() -> None:
 
 
 def test_counts_halve_in_a_half_life_and_growth_is_put_back_in_time() -> None:
-    model = model_of(forget=4.0)
+    model = model_of(half_life=4.0)
     train(model, np.ones((1000, 3)), np.ones(1000))
     growth = model.arrays()["clock"][GROWTH]
     assert 1.0 <= growth <= 2.0**65

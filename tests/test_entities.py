@@ -493,9 +493,9 @@ def test_a_predicted_event_keeps_its_ticket_while_others_of_its_entity_are_learn
         model.learn_one({"id": "d1", "x": 3.0}, 1)
         model.learn_one(record, 1)
         pipeline = model._pipeline
-        assert pipeline.asked is not None
+        assert pipeline.ticket_registry is not None
         assert pipeline.encoder.ticket > 0
-        assert not pipeline.asked.arrays()["asked"].size
+        assert not pipeline.ticket_registry.arrays()["asked"].size
 
 
 def test_a_predicted_event_with_a_rare_category_is_recognised_when_it_is_learned() -> None:
@@ -508,7 +508,7 @@ def test_a_predicted_event_with_a_rare_category_is_recognised_when_it_is_learned
     record = {"id": "d", "k": "new", "x": 77.0}
     carried_into = []
     for learned in (False, True):
-        model.read_dicts([record], [learned], events, asked=True)
+        model.read_dicts([record], [learned], events, awaiting=True)
         carried_into.append(sorted(map(str, model.carried().items())))
     assert carried_into[0] == carried_into[1]
 

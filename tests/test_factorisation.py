@@ -51,11 +51,11 @@ def test_it_learns_pairs_of_which_most_were_hardly_seen() -> None:
     assert losses[4000:].mean() < 0.2 * agreement.var()
 
 
-@pytest.mark.parametrize("forget", [0.0, 100.0])
-def test_blocks_are_single_events(forget: float) -> None:
+@pytest.mark.parametrize("half_life", [0.0, 100.0])
+def test_blocks_are_single_events(half_life: float) -> None:
     users, items, agreement = pairs(1, 300)
     labels = np.sign(agreement)
-    one, two = FactorisationMachine(forget=forget), FactorisationMachine(forget=forget)
+    one, two = FactorisationMachine(half_life=half_life), FactorisationMachine(half_life=half_life)
     scores, losses = one.run(block_of(users, items), labels, np.ones(300))
     for t in range(300):
         part = slice(t, t + 1)

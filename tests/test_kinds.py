@@ -45,7 +45,7 @@ def test_an_identifier_takes_no_places_and_is_named_once() -> None:
     by = ample()
     encoded(by, [{"id": f"u{n:x}", "x": float(n % 7)} for n in range(1000)])
     assert len(categories(by, "id")) == FEW + 1
-    news = [line for line in by.news() if "identifier" in line]
+    news = [line for line in by.notices() if "identifier" in line]
     assert len(news) == 1
     assert news[0].endswith("(--ignore id leaves it out)")
     assert by.ignored == 0
@@ -193,11 +193,11 @@ def test_numbers_that_count_from_1970_are_times_where_the_name_says_so() -> None
 def test_user_is_notified_once_about_times() -> None:
     by = ample()
     encoded(by, [{"t": "1960-01-01"}, {"t": "2026-11-22"}, {"t": "2026-11-23"}])
-    (line,) = by.news()
+    (line,) = by.notices()
     assert line.startswith("attribute t: points in time; the hour")
     told = ample(rules=([], {}, True, {"t": "time"}))
     encoded(told, [{"t": 1.7e9}])
-    assert told.news() == []
+    assert told.notices() == []
 
 
 def test_a_table_is_read_like_dicts() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import KARMAMixtureClassifier
-from streamkarma.core.asked import Asked
+from streamkarma.core.tickets import TicketRegistry
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.fields import Fields
@@ -98,14 +98,14 @@ def loss_in_bunches(seed: int, size: int = 50) -> float:
     return float(np.mean(found[4:]))
 
 
-def recognised_by_nothing(_: Asked, events: Any, learned: Any, asked: Any) -> Any:
+def recognised_by_nothing(_: TicketRegistry, events: Any, learned: Any, asked: Any) -> Any:
     """The tickets of events if their values are ignored."""
     return np.zeros(len(learned), np.uint64)
 
 
 def test_labels_that_come_in_bunches_do_not_mislead() -> None:
     minded = loss_in_bunches(201)
-    with patch.object(Asked, "tickets", recognised_by_nothing):
+    with patch.object(TicketRegistry, "tickets", recognised_by_nothing):
         unminded = loss_in_bunches(201)
     assert minded < unminded - 0.1
 
@@ -118,7 +118,7 @@ def test_bunches_whose_events_wait_by_their_id_do_not_mislead_either() -> None:
     late = delayed(stream, [t // 50 * 50 + 49 for t in range(len(stream))])
     minded = losses(fed(late).rows, 200)
     by_id = patch.object(EventBatch, "late", lambda self, first, shares: None)
-    with by_id, patch.object(Asked, "tickets", recognised_by_nothing):
+    with by_id, patch.object(TicketRegistry, "tickets", recognised_by_nothing):
         unminded = losses(fed(late).rows, 200)
     assert minded < unminded - 0.1
 

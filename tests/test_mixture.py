@@ -48,9 +48,9 @@ def calibration_error(scores: Array, labels: Array) -> float:
 
 
 def run(
-    scores: Array, labels: Array, regression: bool = False, forget: float = 0.0
+    scores: Array, labels: Array, regression: bool = False, half_life: float = 0.0
 ) -> tuple[Aggregator, Array, Array]:
-    mixing = Aggregator(len(scores), regression, forget)
+    mixing = Aggregator(len(scores), regression, half_life)
     if scores.shape[2] > 1:
         mixing.widen(scores.shape[2])
     return mixing, *mixing.run(scores, labels, np.ones(len(labels)))
@@ -209,8 +209,8 @@ def scores_of(kind: str, seed: int = 9, events: int = 400) -> tuple[Array, Array
     return scores, rng.integers(0, 4, events) * 1.0 if kind == "several" else labelled(seed, events)[1]
 
 
-def mixing_of(kind: str, forget: float = 0.0) -> Aggregator:
-    mixing = Aggregator(3, kind == "number", forget)
+def mixing_of(kind: str, half_life: float = 0.0) -> Aggregator:
+    mixing = Aggregator(3, kind == "number", half_life)
     if kind == "several":
         mixing.widen(4)
     return mixing
@@ -223,16 +223,16 @@ def same_state(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
 @settings(max_examples=10)
-@given(cuts=st.lists(st.integers(0, 400), max_size=6), forget=st.sampled_from([0.0, 50.0]))
+@given(cuts=st.lists(st.integers(0, 400), max_size=6), half_life=st.sampled_from([0.0, 50.0]))
 def test_blocks_and_single_events_and_resumed_runs_give_the_same_bits(
-    kind: str, cuts: list[int], forget: float
+    kind: str, cuts: list[int], half_life: float
 ) -> None:
     scores, labels = scores_of(kind)
     labels[::7] = np.nan
-    whole, pieces = mixing_of(kind, forget), mixing_of(kind, forget)
+    whole, pieces = mixing_of(kind, half_life), mixing_of(kind, half_life)
     mixed, losses = whole.run(scores, labels, np.ones(400))
     for begin, end in pairwise(sorted({0, 400, *cuts})):
-        resumed = mixing_of(kind, forget)
+        resumed = mixing_of(kind, half_life)
         resumed.restore(pieces.arrays())
         pieces = resumed
         assert said(pieces, scores[:, begin:end]).shape == (end - begin, mixed.shape[1])
@@ -282,7 +282,9 @@ def test_one_class_for_ten_thousand_events_is_recovered_from(kind: str) -> None:
 def test_what_is_long_past_is_forgotten_sooner_with_a_shorter_half_life() -> None:
     logits, labels = labelled(10, 3000)
     late = np.where(np.arange(3000) < 2000, 0.0, 4.0)
-    lost = [run((logits + late)[None, :, None], labels, forget=h)[2][2000:2300].mean() for h in (0.0, 50.0)]
+    lost = [
+        run((logits + late)[None, :, None], labels, half_life=h)[2][2000:2300].mean() for h in (0.0, 50.0)
+    ]
     assert lost[1] < lost[0]
 
 
@@ -330,11 +332,11 @@ def test_a_state_that_contradicts_itself_is_refused(kind: str, name: str, change
         mixing_of(kind).restore(arrays)
 
 
-def mixture_of(kind: str, external: int = 0, recent: bool = True) -> Mixture:
+def mixture_of(kind: str, external_experts: int = 0, recent: bool = True) -> Mixture:
     loss = {"two": LOGISTIC, "several": HINGE, "number": SQUARED}[kind]
     rules = [Rule(gamma, True, 0.05, 0.0, loss, 2.0 * (loss == SQUARED), 8, "merge") for gamma in (1, 2, 3)]
     experts = {f"order {rule.gamma}": SupportVectors(rule, False) for rule in rules}
-    mixture = Mixture(experts, kind == "number", external, recent=recent)
+    mixture = Mixture(experts, kind == "number", external_experts, recent=recent)
     if kind == "several":
         mixture.widen(4)
     return mixture
@@ -367,15 +369,21 @@ def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> N
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
 def test_a_mixture_cut_and_resumed_gives_the_same_bits(kind: str) -> None:
     rows, (_, labels) = stream(12, 400, 5), scores_of(kind)
-    whole, pieces, block = mixture_of(kind, external=1), mixture_of(kind, external=1), block_of(rows)
-    external = np.random.default_rng(12).standard_normal((1, 400, whole.classes))
-    mixed, _ = whole.run(block, labels, np.ones(400), external=external)
+    whole, pieces, block = (
+        mixture_of(kind, external_experts=1),
+        mixture_of(kind, external_experts=1),
+        block_of(rows),
+    )
+    external_scores = np.random.default_rng(12).standard_normal((1, 400, whole.classes))
+    mixed, _ = whole.run(block, labels, np.ones(400), external_scores=external_scores)
     for begin, end in pairwise([0, 1, 2, 150, 400]):
-        resumed = mixture_of(kind, external=1)
+        resumed = mixture_of(kind, external_experts=1)
         resumed.restore(pieces.arrays(), 5, 5)
         pieces = resumed
         part = block._replace(starts=block.starts[begin : end + 1])
-        said = pieces.run(part, labels[begin:end], np.ones(end - begin), external=external[:, begin:end])[0]
+        said = pieces.run(
+            part, labels[begin:end], np.ones(end - begin), external_scores=external_scores[:, begin:end]
+        )[0]
         assert said.tobytes() == mixed[begin:end].tobytes()
     assert same_state(whole, pieces)
 
@@ -411,9 +419,9 @@ def test_states_of_other_mixtures_are_refused() -> None:
 @pytest.mark.parametrize("shape", [(1, 400, 1), (3, 400, 1), (2, 400, 2), (2, 399, 1)])
 def test_scores_from_elsewhere_are_as_many_as_there_are_places(shape: tuple[int, int, int]) -> None:
     rows, (_, labels) = stream(14, 400, 5), scores_of("two")
-    mixture = mixture_of("two", external=2)
+    mixture = mixture_of("two", external_experts=2)
     with pytest.raises(ValueError, match="scores|labels"):
-        mixture.run(block_of(rows), labels, np.ones(400), external=np.zeros(shape))
+        mixture.run(block_of(rows), labels, np.ones(400), external_scores=np.zeros(shape))
 
 
 @pytest.mark.parametrize("kind", ["two", "several"])

@@ -65,7 +65,7 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
     for i in range(3):
         encoded(v, [{"a": f"{i}", "b": 1.0, LONG: 2.0}])
         encoded(v, [{"a": LONG, "\x1b[31m\n": 1.0}])
-    told = v.news()
+    told = v.notices()
     assert told == [
         f"attribute b {TOO_MANY}",
         f"attribute {LONG[:60]}… is ignored: its name is longer than 1,024 bytes (--max-name-bytes)",
@@ -74,13 +74,13 @@ def test_attributes_are_named_once_and_few_of_them() -> None:
     ]
     for i in range(10):
         encoded(v, [{f"c{i}": 1.0, f"d{i}": 1.0}])
-    told = v.news()
+    told = v.notices()
     assert told[0].startswith("the limit of 2 attributes (--max-attributes) is reached")
     assert told[1].startswith("attribute d0 is ignored in events with more")
     assert told[2:] == ["values of more attributes are ignored; they are counted but not named here"]
-    assert v.news() == []
+    assert v.notices() == []
     encoded(v, [{"a": "9"}])
-    assert v.news() == []
+    assert v.notices() == []
 
 
 def test_a_label_is_no_longer_than_a_name() -> None:

@@ -33,17 +33,17 @@ from tests.subspaces import (
     cuts=st.lists(st.integers(0, 200), max_size=6),
     bound=st.sampled_from([1, 7, 64]),
     indicators=st.booleans(),
-    forget=st.sampled_from([0.0, 3.0]),
+    half_life=st.sampled_from([0.0, 3.0]),
 )
 def test_blocks_and_single_events_give_the_same_bits(
-    seed: int, cuts: list[int], bound: int, indicators: bool, forget: float
+    seed: int, cuts: list[int], bound: int, indicators: bool, half_life: float
 ) -> None:
     rows = stream(seed, 200, 8)
     rows[: seed % 100, 5:] = np.nan  # with bound 7 there are too few slots when the last ones appear
     labels = np.sign(np.random.default_rng(seed).standard_normal(200))
     labels[::17] = np.nan
     whole, pieces = (
-        model_of(max_pairwise_coordinates=bound, indicators=indicators, forget=forget, rank=3)
+        model_of(max_pairwise_coordinates=bound, indicators=indicators, half_life=half_life, rank=3)
         for _ in range(2)
     )
     block = block_of(rows)
@@ -61,19 +61,21 @@ def test_blocks_and_single_events_give_the_same_bits(
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 900), max_size=6),
-    forget=st.sampled_from([0.0, 100.0]),
+    half_life=st.sampled_from([0.0, 100.0]),
 )
 def test_turns_come_at_counts_of_events_however_these_are_cut_or_resumed(
-    seed: int, cuts: list[int], forget: float
+    seed: int, cuts: list[int], half_life: float
 ) -> None:
     full, rows = low_rank(seed, 900, 12, 2)
     rows = np.concatenate([np.where(np.isnan(rows), rows, -rows), stream(seed, 900, 8), rows], axis=1)
-    whole, pieces = (model_of(max_pairwise_coordinates=16, indicators=True, forget=forget) for _ in range(2))
+    whole, pieces = (
+        model_of(max_pairwise_coordinates=16, indicators=True, half_life=half_life) for _ in range(2)
+    )
     scores, _ = train(whole, rows, signs(full))
     for begin, end in pairwise(sorted({0, 900, *cuts})):
         some, _ = train(pieces, rows[begin:end], signs(full)[begin:end])
         assert some.tobytes() == scores[begin:end].tobytes()
-        resumed = model_of(max_pairwise_coordinates=16, indicators=True, forget=forget)
+        resumed = model_of(max_pairwise_coordinates=16, indicators=True, half_life=half_life)
         resumed.restore(pieces.arrays(), 33, 33)
         pieces = resumed
     assert same_state(whole, pieces)
@@ -140,11 +142,11 @@ def test_forgetting_follows_a_subspace_that_changes(form: str) -> None:
     before, seen_before = low_rank(11, 8000, 10, 2)
     after, seen_after = low_rank(12, 8000, 10, 2)
     errors = {}
-    for forget in (0.0, 300.0):
-        model = model_of(forget=forget, max_pairwise_coordinates=FORMS[form], rank=3)
+    for half_life in (0.0, 300.0):
+        model = model_of(half_life=half_life, max_pairwise_coordinates=FORMS[form], rank=3)
         train(model, seen_before, signs(before))
         train(model, seen_after, signs(after, 1))
-        errors[forget] = error(completion_of(model), seen_after[-1000:], after[-1000:])
+        errors[half_life] = error(completion_of(model), seen_after[-1000:], after[-1000:])
     assert errors[300.0] < 0.8 * errors[0.0]
 
 
@@ -155,7 +157,7 @@ def test_state_goes_around(form: str, classes: int) -> None:
     if classes == 1:
         labels = np.sign(labels - 0.5)
     one, other = (
-        model_of(classes, max_pairwise_coordinates=FORMS[form], rank=3, forget=100.0) for _ in range(2)
+        model_of(classes, max_pairwise_coordinates=FORMS[form], rank=3, half_life=100.0) for _ in range(2)
     )
     train(one, rows[:200], labels[:200])
     other.restore(one.arrays(), 7, 7)
@@ -322,9 +324,9 @@ def test_bad_input_gives_numbers(name: str, regression: bool, bound: int) -> Non
     rows, labels = bad_streams()[name]
     weights = np.ones(len(labels))
     weights[::5], weights[1::5], weights[2::50] = 1e-300, 1e9, 1e300
-    for forget in (0.0, 0.5):
+    for half_life in (0.0, 0.5):
         model = model_of(
-            regression=regression, max_pairwise_coordinates=bound, indicators=True, forget=forget
+            regression=regression, max_pairwise_coordinates=bound, indicators=True, half_life=half_life
         )
         scores, losses = model.run(block_of(rows), labels, weights)
         assert np.isfinite(scores).all()

@@ -124,7 +124,7 @@ def test_an_attribute_is_a_text_as_long_as_half_of_its_values_are_prose() -> Non
 def test_user_is_notified_once_about_text() -> None:
     by = ample()
     encoded(by, [{"said": f"event number {n}"} for n in range(300)])
-    (line,) = by.news()
+    (line,) = by.notices()
     assert line.startswith("attribute said: most values have three words or more")
     assert line.endswith("(--kind said=category keeps them whole)")
     assert by.kinds() == ["text"]

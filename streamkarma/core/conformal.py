@@ -112,7 +112,7 @@ class PredictionIntervals(_Conformal):
         weights
             Shape (T,): events of weight 0 are not learned; all others count once.
         tickets
-            Shape (T,): see ``core.asked``. An event whose target arrives late is scored by the interval it
+            Shape (T,): see ``core.tickets``. An event whose target arrives late is scored by the interval it
             had when it was predicted.
         """
         return self.engine.run(predictions, targets, weights, tickets)

@@ -22,7 +22,7 @@ class FactorisationMachine(Learner):
         Step size of AdaGrad, above 0.
     shrink
         How strongly parameters are pulled towards their initial values, 0 or more.
-    forget
+    half_life
         Half-life in events, 1 or more; 0 for never.
     table_bits
         log2 of the maximum number of parameters, over all classes: 8 to 30.
@@ -59,15 +59,15 @@ class FactorisationMachine(Learner):
         regression: bool = False,
         eta: float = 0.5,
         shrink: float = 1e-3,
-        forget: float = 0.0,
+        half_life: float = 0.0,
         table_bits: int = 18,
     ) -> None:
         if not 8 <= table_bits <= 30:
             raise UsageError(f"table_bits must be between 8 and 30, not {table_bits!r}")
         self.regression, self.eta, self.shrink = regression, eta, shrink
-        self.forget, self.table_bits = forget, table_bits
+        self.half_life, self.table_bits = half_life, table_bits
 
     def create(self) -> _engine.Learner:
         return _engine.factorisation_machine(
-            self.regression, self.eta, self.shrink, self.forget, self.table_bits
+            self.regression, self.eta, self.shrink, self.half_life, self.table_bits
         )

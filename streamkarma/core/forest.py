@@ -18,7 +18,7 @@ class Forest(Learner):
         Whether labels are targets, else classes.
     trees
         Number of trees, 1 to 1,000.
-    forget
+    half_life
         Half-life in events, 1 or more; 0 for never.
 
     Examples
@@ -42,8 +42,8 @@ class Forest(Learner):
     True
     """
 
-    def __init__(self, regression: bool = False, trees: int = 10, forget: float = 0.0) -> None:
-        self.regression, self.trees, self.forget = regression, trees, forget
+    def __init__(self, regression: bool = False, trees: int = 10, half_life: float = 0.0) -> None:
+        self.regression, self.trees, self.half_life = regression, trees, half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.forest(self.regression, self.trees, self.forget)
+        return _engine.forest(self.regression, self.trees, self.half_life)

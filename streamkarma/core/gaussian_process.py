@@ -21,7 +21,7 @@ class GaussianProcess(Learner):
     ----------
     window
         Maximum number of events that it is fitted to, 1 to 32,768.
-    forget
+    half_life
         Half-life in events, 1 or more; 0 for never.
 
     Examples
@@ -41,8 +41,8 @@ class GaussianProcess(Learner):
     True
     """
 
-    def __init__(self, window: int = WINDOW, forget: float = 0.0) -> None:
-        self.window, self.forget = window, forget
+    def __init__(self, window: int = WINDOW, half_life: float = 0.0) -> None:
+        self.window, self.half_life = window, half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.gaussian_process(self.window, self.forget)
+        return _engine.gaussian_process(self.window, self.half_life)

@@ -49,8 +49,8 @@ class Learner(ABC):
     Unpickling creates a new learner from the same settings and restores the state.
     """
 
-    #: Number of external models whose scores must be passed to ``run``.
-    external = 0
+    #: Number of external experts whose scores must be passed to ``run``.
+    external_experts = 0
 
     #: How to encode categories by their labels, or None for not at all. A mixture does it for its experts.
     rates: Rates | None = None
@@ -102,7 +102,7 @@ class Learner(ABC):
         labels: Floats,
         weights: Floats,
         tickets: NDArray[np.uint64] | None = None,
-        external: Floats | None = None,
+        external_scores: Floats | None = None,
         part: tuple[int, int] | None = None,
         observed: NDArray[np.bool_] | None = None,
         shared: NDArray[np.bool_] | None = None,
@@ -120,16 +120,16 @@ class Learner(ABC):
         weights
             Shape (T,): 0 or more; events of weight 0 are only predicted and leave the model unchanged.
         tickets
-            Shape (T,): see ``core.asked.LateLabels``. A mixture scores its experts by their predictions from
-            before the label arrived: by then they may have learned events that share it. It also weights late
-            labels by their correlation, see ``learners/mixture`` in the engine.
-        external
-            For a mixture: scores of external models, shape (F, T, C), each from before the model learned the
+            Shape (T,): see ``core.tickets.LateLabels``. A mixture scores its experts by their predictions
+            from before the label arrived: by then they may have learned events that share it. It also weights
+            late labels by their correlation, see ``learners/mixture`` in the engine.
+        external_scores
+            For a mixture: scores of external experts, shape (F, T, C), each from before the model learned the
             event.
         part
             The range of events to process, as start and end; None for all. The arrays are for these events.
         observed
-            Shape (T,): see ``core.asked.LateLabels``; None for no event.
+            Shape (T,): see ``core.tickets.LateLabels``; None for no event.
         shared
             Shape (T,): whether the event shares its label with others, its weight being its share. A mixture
             then uses the weight unchanged.
@@ -147,16 +147,21 @@ class Learner(ABC):
         ValueError
             If the number of labels or weights does not match, or a label is not a class.
         """
-        return self.engine.run(events, labels, weights, tickets, external, part, observed, shared, units)
+        return self.engine.run(
+            events, labels, weights, tickets, external_scores, part, observed, shared, units
+        )
 
     def scores(
-        self, events: Block | Encoded, external: Floats | None = None, unit: tuple[float, float] = (0.0, 1.0)
+        self,
+        events: Block | Encoded,
+        external_scores: Floats | None = None,
+        unit: tuple[float, float] = (0.0, 1.0),
     ) -> Floats:
         """Scores of every event, shape (T, C), without learning; ``unit`` is their centre and spread."""
         count = len(events) if isinstance(events, Encoded) else len(events.starts) - 1
         none = np.full(count, np.nan)
         units = none, np.full(count, unit[0]), np.full(count, unit[1])
-        return self.run(events, none, np.zeros(count), None, external, units=units)[0]
+        return self.run(events, none, np.zeros(count), None, external_scores, units=units)[0]
 
     def restart(self, steps: int) -> None:
         """Forget everything and continue as if after ``steps`` steps."""

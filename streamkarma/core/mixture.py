@@ -33,9 +33,9 @@ class Mixture(Learner):
         Learners by name, one or more; the mixture creates new ones with the same settings.
     regression
         Whether labels are numbers.
-    external
-        Number of external models whose scores are passed to ``run``.
-    forget
+    external_experts
+        Number of external experts whose scores are passed to ``run``.
+    half_life
         Half-life in events, 0 or more, of the calibrations and the blend; 0 for their slow default.
     absolute
         Regression by the absolute instead of the squared loss: the median is predicted.
@@ -71,19 +71,19 @@ class Mixture(Learner):
         self,
         experts: Mapping[str, Learner],
         regression: bool = False,
-        external: int = 0,
-        forget: float = 0.0,
+        external_experts: int = 0,
+        half_life: float = 0.0,
         absolute: bool = False,
         far: bool = False,
         recent: bool = True,
     ) -> None:
         self.experts = dict(experts)
         self.absolute, self.far, self.recent = absolute, far, recent
-        self.regression, self.external, self.forget = regression, external, forget
+        self.regression, self.external_experts, self.half_life = regression, external_experts, half_life
 
     def create(self) -> _engine.Learner:
         experts = [(name, expert.create()) for name, expert in self.experts.items()]
-        options = self.external, self.regression, self.forget, self.absolute, self.far, self.recent
+        options = self.external_experts, self.regression, self.half_life, self.absolute, self.far, self.recent
         return _engine.mixture(experts, *options)
 
 
@@ -94,12 +94,12 @@ class Calibrated(Learner):
     ----------
     expert
         The learner; a new one with the same settings is calibrated.
-    forget
+    half_life
         As in ``Mixture``.
     """
 
-    def __init__(self, expert: Learner, forget: float) -> None:
-        self.expert, self.forget = expert, forget
+    def __init__(self, expert: Learner, half_life: float) -> None:
+        self.expert, self.half_life = expert, half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.calibrated(self.expert.create(), self.forget)
+        return _engine.calibrated(self.expert.create(), self.half_life)

@@ -22,7 +22,7 @@ class BoostedTrees(Learner):
         Whether labels are targets, else classes.
     window
         Maximum number of events that trees are fitted to, 1 to 1,048,576.
-    forget
+    half_life
         Half-life in events, 1 or more; 0 for never.
 
     Examples
@@ -45,11 +45,11 @@ class BoostedTrees(Learner):
     True
     """
 
-    def __init__(self, regression: bool = False, window: int = WINDOW, forget: float = 0.0) -> None:
-        self.regression, self.window, self.forget = regression, window, forget
+    def __init__(self, regression: bool = False, window: int = WINDOW, half_life: float = 0.0) -> None:
+        self.regression, self.window, self.half_life = regression, window, half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.boosted_trees(self.regression, self.window, self.forget)
+        return _engine.boosted_trees(self.regression, self.window, self.half_life)
 
 
 class RandomisedTrees(Learner):
@@ -63,7 +63,7 @@ class RandomisedTrees(Learner):
     ----------
     window
         Maximum number of events that trees are fitted to, 1 to 32,768.
-    forget
+    half_life
         Half-life in events, 1 or more; 0 for never.
 
     Examples
@@ -86,8 +86,8 @@ class RandomisedTrees(Learner):
     True
     """
 
-    def __init__(self, window: int = WINDOW, forget: float = 0.0) -> None:
-        self.window, self.forget = window, forget
+    def __init__(self, window: int = WINDOW, half_life: float = 0.0) -> None:
+        self.window, self.half_life = window, half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.randomised_trees(self.window, self.forget)
+        return _engine.randomised_trees(self.window, self.half_life)

@@ -19,7 +19,7 @@ class Sgd(Learner):
         Squared loss on targets, else the logistic loss on classes.
     eta
         The step size, above 0.
-    forget
+    half_life
         Half-life in events, 1 or more, of the weights; 0 for never.
     table_bits
         log2 of the maximum number of weights, over all classes: 8 to 30.
@@ -44,13 +44,17 @@ class Sgd(Learner):
     """
 
     def __init__(
-        self, regression: bool = False, eta: float = 0.03, forget: float = 0.0, table_bits: int = TABLE_BITS
+        self,
+        regression: bool = False,
+        eta: float = 0.03,
+        half_life: float = 0.0,
+        table_bits: int = TABLE_BITS,
     ) -> None:
         check_bits(table_bits)
-        self.regression, self.eta, self.forget, self.table_bits = regression, eta, forget, table_bits
+        self.regression, self.eta, self.half_life, self.table_bits = regression, eta, half_life, table_bits
 
     def create(self) -> _engine.Learner:
-        return _engine.sgd(self.regression, self.eta, self.forget, self.table_bits)
+        return _engine.sgd(self.regression, self.eta, self.half_life, self.table_bits)
 
 
 class Logarithmic(Learner):

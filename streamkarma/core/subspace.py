@@ -33,9 +33,9 @@ class SubspaceSettings(NamedTuple):
         Also learn weights for which attributes are observed, for streams where that is informative.
     shrink
         Number of uncorrelated events that each pair starts with, 0 or more.
-    forget
+    half_life
         Half-life in events, above 0; 0 for never.
-    moving
+    weights_half_life
         Half-life of the weights if they are to forget faster than the subspace; else 0.
     max_pairwise_coordinates
         Maximum number of coordinates with pairwise moments, 1 or more; with 1 a factor replaces them.
@@ -47,8 +47,8 @@ class SubspaceSettings(NamedTuple):
     r: float = 10.0
     indicators: bool = False
     shrink: float = 5.0
-    forget: float = 0.0
-    moving: float = 0.0
+    half_life: float = 0.0
+    weights_half_life: float = 0.0
     max_pairwise_coordinates: int = 64
     rank: int = 16
 
@@ -105,7 +105,7 @@ class Completion:
     def __init__(self, settings: SubspaceSettings) -> None:
         self.settings = settings
         self.engine = _engine.Subspace(
-            settings.shrink, settings.forget, settings.max_pairwise_coordinates, settings.rank
+            settings.shrink, settings.half_life, settings.max_pairwise_coordinates, settings.rank
         )
 
     def __getstate__(self) -> dict[str, Any]:

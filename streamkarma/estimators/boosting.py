@@ -72,7 +72,7 @@ class BoostingClassifier(CostParameters, BoostingParameters, BaseClassifier):
 
     def __post_init__(self) -> None:
         trees = _trees(self, regression=False)
-        self._begin(Calibrated(trees, trees.forget))
+        self._begin(Calibrated(trees, trees.half_life))
 
 
 @dataclass(eq=False, repr=False)

@@ -14,9 +14,9 @@ from river import base
 
 from streamkarma._engine import Encoded, logistic, relabel
 from streamkarma.checkpoint import finite
-from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of, plain_costs
@@ -98,7 +98,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         weight, index, known = check_weight(w), self._labels.index(y), self._labels.known
-        if weight == 0.0 or self._pipeline.learner.external or (index == NEW and not is_missing(y)):
+        if weight == 0.0 or self._pipeline.learner.external_experts or (index == NEW and not is_missing(y)):
             super().learn_one(x, y, w)
             return
         if index == NEW:
@@ -218,7 +218,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def _one(self, x: Record) -> list[float]:
         """Scores of one event, without learning."""
-        if self._pipeline.learner.external:
+        if self._pipeline.learner.external_experts:
             scores: list[float] = self._scores(self.read([x], [False]))[0].tolist()
             return scores
         return self._pipeline.one(x, nan, 0.0)
@@ -265,8 +265,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
                 shares.append(self._costs.run(targets[part], weighed[part], now, known[part]))
             codes = np.where(targets[part] < 0, np.nan, targets[part])
             signs = codes if learner.classes > 1 else 2.0 * codes - 1.0
-            external = self._external_scores(events, part, targets[part], weighed[part])
-            scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external)
+            external_scores = self._external_scores(events, part, targets[part], weighed[part])
+            scores, losses[part] = self._pipeline.run(part, signs, weighed[part], external_scores)
             pieces.append((begin, scores))
             begin = end
         # In sequence, so that blocks give the same sum as single events.
@@ -279,7 +279,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
     def _external_scores(
         self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> NDArray[np.float64] | None:
-        """Scores of external models, which also learn these events; None without any."""
+        """Scores of external experts, which also learn these events; None without any."""
         return None
 
     def _external_unlabelled(self, events: Encoded) -> NDArray[np.float64] | None:
@@ -313,8 +313,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
             )
         return checked
 
-    def meet(self, labels: Sequence[Label | None], weights: Weights) -> None:
-        """See ``KARMABase.meet``: the classes."""
+    def register_labels(self, labels: Sequence[Label | None], weights: Weights) -> None:
+        """See ``KARMABase.register_labels``: the classes."""
         for t in np.flatnonzero(self._labels.indices(labels) == NEW).tolist():
             if weights[t] > 0.0:
                 self._labels.enter(labels[t])
@@ -326,8 +326,8 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         agreed = self._labels.joined([part._labels for part in parts])
         for model in (self, *parts):
             model._renumber(agreed)
-        changes = self._pipeline.merge([part._pipeline for part in parts])
-        self._merge_external(parts, changes)
+        translations = self._pipeline.merge([part._pipeline for part in parts])
+        self._merge_external(parts, translations)
         self._merge_conformal(parts)
         self._label_weight += sum(part._label_weight - self._label_weight for part in parts)
         if self._costs is not None:

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import Change, Encoded, Encoder
+from streamkarma._engine import Encoded, Encoder, Translation
 from streamkarma.checkpoint import natural
-from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionIntervals, PredictionSets
 from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import UsageError
 from streamkarma.estimators.explaining import Explains
 from streamkarma.estimators.frames import values_of
@@ -183,10 +183,10 @@ class KARMABase(Explains):
         """
 
     def _relabel_external(self, places: Sequence[int]) -> None:
-        """Renumber the classes of external models, if there are any: ``c`` becomes ``places[c]``."""
+        """Renumber the classes of external experts, if there are any: ``c`` becomes ``places[c]``."""
 
-    def _merge_external(self, parts: Sequence[Any], changes: Sequence[Change]) -> None:
-        """Merge external models, if there are any; ``changes`` are of this model's encoder and the parts'."""
+    def _merge_external(self, parts: Sequence[Any], translations: Sequence[Translation]) -> None:
+        """Merge external experts, if any; ``translations`` are of this model's encoder and the parts'."""
 
     def _merge_conformal(self, parts: Sequence[Any]) -> None:
         known = [part._conformal for part in parts if part._conformal is not None]
@@ -198,7 +198,7 @@ class KARMABase(Explains):
     @property
     def _last_ticket(self) -> NDArray[np.uint64]:
         """Ticket of the single event predicted last."""
-        return self._pipeline.tickets if self._pipeline.learner.external else self._pipeline.ticket
+        return self._pipeline.tickets if self._pipeline.learner.external_experts else self._pipeline.ticket
 
     @abstractmethod
     def _begin_conformal(self, coverage: float) -> None:
@@ -226,7 +226,7 @@ class KARMABase(Explains):
         """
 
     @abstractmethod
-    def meet(self, labels: Sequence[Any], weights: Weights) -> None:
+    def register_labels(self, labels: Sequence[Any], weights: Weights) -> None:
         """Register labels before anything is learned; see ``run``."""
 
     @abstractmethod

@@ -33,7 +33,7 @@ class Costs:
         None, ``"balanced"`` or weights by class, those not named having weight 1.
     threshold
         None, ``"balanced"`` or the probability from which the positive class is predicted.
-    forget
+    half_life
         Half-life of the counts of labels, or None.
 
     Raises
@@ -42,8 +42,8 @@ class Costs:
         If one of them is out of its range.
     """
 
-    def __init__(self, class_weight: Any, threshold: Any, forget: float | None) -> None:
-        window = averaging_window(forget)
+    def __init__(self, class_weight: Any, threshold: Any, half_life: float | None) -> None:
+        window = averaging_window(half_life)
         self._weights = check_class_weight(class_weight)
         check_threshold(threshold)
         #: Shares of the labels with their raw weights, and as weighted; None unless needed.

@@ -62,7 +62,7 @@ TREES = 10
 MOVING = 500.0
 
 
-def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
+def experts(budget: int, half_life: float, regression: bool) -> dict[str, Learner]:
     """The experts by name, with this many support vectors and a half-life in events, 0 for none.
 
     - *Linear.* The order of the explicit ones determines whether weights depend on what else is observed;
@@ -82,54 +82,56 @@ def experts(budget: int, forget: float, regression: bool) -> dict[str, Learner]:
     # Three more made little difference: order 2 with r = 10 and with AdaGrad, and order 1 with a half-life.
     # Without them errors on 71 generated streams and tables were .05 % fewer, and the log loss .03 % higher.
     hinge, smooth = (SQUARED, SQUARED) if regression else (HINGE, LOGISTIC)
-    moving = min(forget or MOVING, MOVING)
+    moving = min(half_life or MOVING, MOVING)
 
-    def step(r: float, half_life: float = forget) -> Step:
+    def step(r: float, half_life: float = half_life) -> Step:
         return Step(AROW, hinge, r, 0.0, 0.0, 0.0, half_life)
 
     def explicit(gamma: int, step: Step) -> Explicit:
         return Explicit(gamma, True, step, TABLE_BITS, MOST_FEATURES)
 
-    adagrad, plain_adagrad = (Step(ADAGRAD, smooth, 1.0, eta, 0.0, 0.0, forget) for eta in (ETA, PLAIN_ETA))
+    adagrad, plain_adagrad = (
+        Step(ADAGRAD, smooth, 1.0, eta, 0.0, 0.0, half_life) for eta in (ETA, PLAIN_ETA)
+    )
     steepness = 6.0 if regression else 1.0
     rule = Rule(
-        2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(forget or None)
+        2, True, DEFAULT_RHO, 0.0, smooth, steepness, budget, "merge", averaging_window(half_life or None)
     )
-    plain = SubspaceSettings(regression=regression, forget=forget)
+    plain = SubspaceSettings(regression=regression, half_life=half_life)
     chosen: dict[str, Learner] = {
         "explicit 1 arow": explicit(1, step(10.0)),
         "explicit 1 adagrad": explicit(1, adagrad),
         "linear adagrad": Explicit(1, False, plain_adagrad, TABLE_BITS, MOST_FEATURES),
         "explicit 2 arow": explicit(2, step(1.0)),
         "logarithms": Logarithmic(explicit(1, step(10.0))),
-        "sgd 0.03": Sgd(regression, 0.03, forget, TABLE_BITS),
-        "sgd 0.1": Sgd(regression, 0.1, forget, TABLE_BITS),
+        "sgd 0.03": Sgd(regression, 0.03, half_life, TABLE_BITS),
+        "sgd 0.1": Sgd(regression, 0.1, half_life, TABLE_BITS),
         "products": Products(step(3.0), TABLE_BITS, MOST_PRODUCTS),
         "bins": Bins(step(1.0), TABLE_BITS),
         "bins moving": Bins(step(1.0, moving)._replace(restarts=True), TABLE_BITS),
         "factorisation machine": FactorisationMachine(
-            regression, FACTOR_ETA, FACTOR_SHRINK, forget, TABLE_BITS
+            regression, FACTOR_ETA, FACTOR_SHRINK, half_life, TABLE_BITS
         ),
         "karma": SupportVectors(rule, average=False),
         "subspace": Subspace(plain._replace(r=100.0)),
         "subspace indicators": Subspace(plain._replace(indicators=True)),
-        "subspace moving": Subspace(plain._replace(r=1.0, moving=moving)),
+        "subspace moving": Subspace(plain._replace(r=1.0, weights_half_life=moving)),
         "subspace factor": Subspace(plain._replace(max_pairwise_coordinates=1, rank=RANK)),
         # With `forget` the window does not grow to older events.
-        "neighbors": Neighbors(regression, START if forget else None),
-        "forest": Forest(regression, TREES, forget),
-        "boosted trees": BoostedTrees(regression, forget=forget),
+        "neighbors": Neighbors(regression, START if half_life else None),
+        "forest": Forest(regression, TREES, half_life),
+        "boosted trees": BoostedTrees(regression, half_life=half_life),
     }
     if regression:
-        chosen["randomised trees"] = RandomisedTrees(forget=forget)
-        chosen["gaussian process"] = GaussianProcess(forget=forget)
+        chosen["randomised trees"] = RandomisedTrees(half_life=half_life)
+        chosen["gaussian process"] = GaussianProcess(half_life=half_life)
     return chosen
 
 
-def transformed(forget: float, absolute: bool) -> Learner:
+def transformed(half_life: float, absolute: bool) -> Learner:
     """A mixture of some of the experts, for a target transformed to a Gaussian."""
-    chosen = experts(1, forget, regression=True)
+    chosen = experts(1, half_life, regression=True)
     inner = {name: chosen[name] for name in TRANSFORMED}
     # The outer mixture already adjusts for the latest errors.
-    mixture = Mixture(inner, regression=True, forget=forget, recent=False)
+    mixture = Mixture(inner, regression=True, half_life=half_life, recent=False)
     return TransformedTarget(mixture, median=absolute)

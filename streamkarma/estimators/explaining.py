@@ -121,9 +121,9 @@ class Explains:
         return Encoded()
 
     def _external_of(self, events: Encoded) -> Floats | None:
-        """Scores of external models for events without a label, shape (F, T, C); None without any."""
+        """Scores of external experts for events without a label, shape (F, T, C); None without any."""
         pipeline = cast("KARMABase", self)._pipeline
-        if not pipeline.learner.external:
+        if not pipeline.learner.external_experts:
             return None
         none = np.zeros(len(events), np.bool_)
         pipeline.take(events, none, none)
@@ -137,12 +137,12 @@ class Explains:
 def columns_of(model: KARMABase, events: Encoded, t: int = 0) -> Columns:
     """Explain the scores that a model has for encoded event ``t``, before it is learned."""
     engine = model._pipeline.learner.engine
-    external = model._external_of(events)
-    others = [] if external is None else external[:, t].ravel().tolist()
-    asked = model._pipeline.asked
-    ticket = 0 if asked is None else asked.engine.ticket_of(events, t)
+    external_scores = model._external_of(events)
+    own = [] if external_scores is None else external_scores[:, t].ravel().tolist()
+    registry = model._pipeline.ticket_registry
+    ticket = 0 if registry is None else registry.engine.ticket_of(events, t)
     attributes, parts, scores, constants, calibrations = _engine.explain(
-        engine, events, t, others, ticket, model.unit
+        engine, events, t, own, ticket, model.unit
     )
     names = model.vocabulary.names_of(attributes)
     contributions = {}

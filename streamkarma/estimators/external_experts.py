@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from streamkarma._engine import Change, Encoded
+from streamkarma._engine import Encoded, Translation
 from streamkarma.core.learner import Arrays, Floats
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
@@ -150,7 +150,7 @@ class WithExternalExperts(KARMABase):
             return super().read(records, learned, labels)
         events = self._empty_events(records)
         known = None if labels is None else list(labels)
-        self.vocabulary.read_dicts(list(records), list(learned), events, asked=True, labels=known)
+        self.vocabulary.read_dicts(list(records), list(learned), events, awaiting=True, labels=known)
         return events
 
     def _empty_events(self, records: Sequence[Record]) -> Encoded:
@@ -224,11 +224,11 @@ class WithExternalExperts(KARMABase):
 
             relabel(self._refits, places)
 
-    def _merge_external(self, parts: Sequence[Any], changes: Sequence[Change]) -> None:
+    def _merge_external(self, parts: Sequence[Any], translations: Sequence[Translation]) -> None:
         if self._refits is not None:
             from streamkarma.refit.merging import merge
 
-            merge([self._refits, *(part._refits for part in parts)], changes)
+            merge([self._refits, *(part._refits for part in parts)], translations)
 
     def _restore_refits(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
         """Restore and remove the refits from a state; ValueError if they are inconsistent."""

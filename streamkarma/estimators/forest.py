@@ -69,7 +69,7 @@ class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
 
     def __post_init__(self) -> None:
         forest = _forest(self, regression=False)
-        self._begin(Calibrated(forest, forest.forget))
+        self._begin(Calibrated(forest, forest.half_life))
 
 
 @dataclass(eq=False, repr=False)

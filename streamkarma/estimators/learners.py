@@ -67,23 +67,23 @@ def infer_learner(options: Mapping[str, Any]) -> str:
     ('auto', 'karma')
     """
     given = set(options)
-    if not telling(options):
+    if not distinguishing(options):
         return "auto"
     # If a single learner shares an option with the mixture, the single one is chosen.
     order = sorted(LEARNERS, key="auto".__eq__)
     learner = next((name for name in order if given <= parameters_of(name)), None)
     if learner is None:
-        given_names = " and ".join(f"--{LEARNING[name].option}" for name in telling(options))
+        given_names = " and ".join(f"--{LEARNING[name].option}" for name in distinguishing(options))
         raise UsageError(f"no learner has {given_names}; leave one out")
     return learner
 
 
-def telling(options: Mapping[str, Any]) -> list[str]:
+def distinguishing(options: Mapping[str, Any]) -> list[str]:
     """The given options that not all learners have.
 
     Examples
     --------
-    >>> telling({"scale": False, "rho": 1.0, "budget": 9}), telling({"loss": "absolute"})
+    >>> distinguishing({"scale": False, "rho": 1.0, "budget": 9}), distinguishing({"loss": "absolute"})
     (['rho', 'budget'], [])
     """
     common = frozenset.intersection(*map(parameters_of, LEARNERS))

@@ -116,7 +116,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     def _external_scores(
         self, events: Encoded, part: slice, targets: NDArray[np.int64], weights: Floats
     ) -> Floats | None:
-        if not self._pipeline.learner.external:
+        if not self._pipeline.learner.external_experts:
             return None
         known, classes = self._labels.known, self._pipeline.learner.classes
         learned = (targets >= 0) & (weights > 0.0)
@@ -128,7 +128,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         return np.concatenate([*models, *map(np.nan_to_num, refits)])
 
     def _scores(self, events: Encoded) -> Floats:
-        if not self._pipeline.learner.external:
+        if not self._pipeline.learner.external_experts:
             return super()._scores(events)
         return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
@@ -197,9 +197,11 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
 
     def __post_init__(self) -> None:
         check_word("loss", self.loss, POINT_LOSSES)
-        absolute, external = self.loss == "absolute", self._begin_external(regression=True)
+        absolute, external_experts = self.loss == "absolute", self._begin_external(regression=True)
         self._begin(
-            _mixture(self.budget, self.forget, True, external, absolute, check_flag("scale", self.scale))
+            _mixture(
+                self.budget, self.forget, True, external_experts, absolute, check_flag("scale", self.scale)
+            )
         )
 
     @property
@@ -209,7 +211,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     def _external_scores(
         self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
     ) -> Floats | None:
-        if not self._pipeline.learner.external:
+        if not self._pipeline.learner.external_experts:
             return None
         learned = ~np.isnan(targets) & (weights > 0.0)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
@@ -232,17 +234,17 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
 
 def _mixture(
     budget: int,
-    forget: float | None,
+    half_life: float | None,
     regression: bool,
-    external: int = 0,
+    external_experts: int = 0,
     absolute: bool = False,
     scale: bool = False,
 ) -> Mixture:
-    half_life = check_forget(forget) or 0.0
+    half_life = check_forget(half_life) or 0.0
     members = experts(check_count("budget", budget), half_life, regression)
     if regression:
         members["transformed target"] = transformed(half_life, absolute)
-    return Mixture(members, regression, external, half_life, absolute, regression and scale)
+    return Mixture(members, regression, external_experts, half_life, absolute, regression and scale)
 
 
 def _weights(model: BaseClassifier | BaseRegressor) -> dict[str, float]:

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import (
-    Change,
     Encoded,
     Encoder,
-    carry,
-    complete_changes,
+    Translation,
+    complete_translations,
     is_prose,
     merge_encoders,
     merge_learners,
+    translate,
 )
-from streamkarma.core.asked import Asked, LateLabels
 from streamkarma.core.learner import Arrays, Floats, Learner, Rates, Units
 from streamkarma.core.mixture import Calibrated, Mixture
+from streamkarma.core.tickets import LateLabels, TicketRegistry
 from streamkarma.errors import RecordError
 from streamkarma.estimators.settings import Following, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
@@ -60,7 +60,7 @@ class Pipeline:
     ----------
     learner
         The learner.
-    scale, max_attributes, max_coordinates, max_name_bytes, forget
+    scale, max_attributes, max_coordinates, max_name_bytes, half_life
         As in the estimators.
     rules
         What stands for a missing value.
@@ -79,19 +79,19 @@ class Pipeline:
         max_attributes: int,
         max_coordinates: int,
         max_name_bytes: int,
-        forget: float | None,
+        half_life: float | None,
         rules: Rules | None = None,
         rates: int = 0,
         regression: bool = False,
         following: Following | None = None,
     ) -> None:
-        self.longest = averaging_window(forget)
+        self.longest = averaging_window(half_life)
         self.longest_name = max_name_bytes
         self.learner = learner
         if rates:
             learner.rates = Rates(rates, regression, scale, self.longest)
         #: Recognises late labels; only mixtures and calibrated learners need it.
-        self.asked = Asked() if isinstance(learner, (Mixture, Calibrated)) else None
+        self.ticket_registry = TicketRegistry() if isinstance(learner, (Mixture, Calibrated)) else None
         bounds = max_attributes, max_coordinates, max_name_bytes
         self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
         if following is not None:
@@ -117,7 +117,7 @@ class Pipeline:
         """
         events = Encoded()
         known = None if labels is None else list(labels)
-        self.encoder.read_dicts(list(records), list(learned), events, asked=True, labels=known)
+        self.encoder.read_dicts(list(records), list(learned), events, awaiting=True, labels=known)
         return events
 
     def read_table(
@@ -126,7 +126,7 @@ class Pipeline:
         """Encode the rows of a table like ``read``; NaN is missing."""
         events = Encoded()
         known = None if labels is None else list(labels)
-        self.encoder.read_table(names, table, list(learned), events, asked=True, labels=known)
+        self.encoder.read_table(names, table, list(learned), events, awaiting=True, labels=known)
         return events
 
     def one(
@@ -159,8 +159,8 @@ class Pipeline:
         RecordError
             If the event is invalid.
         """
-        asked = None if self.asked is None else self.asked.engine
-        return self.encoder.step(record, label, weight, self.learner.engine, asked, given, unit)
+        registry = None if self.ticket_registry is None else self.ticket_registry.engine
+        return self.encoder.step(record, label, weight, self.learner.engine, registry, given, unit)
 
     @property
     def ticket(self) -> NDArray[np.uint64]:
@@ -171,23 +171,23 @@ class Pipeline:
         self,
         events: Encoded,
         learned: NDArray[np.bool_],
-        asked: NDArray[np.bool_],
+        awaiting: NDArray[np.bool_],
         late: LateLabels | None = None,
     ) -> None:
-        """Take encoded events for ``run``; those ``asked`` are predicted now and labelled later.
+        """Take encoded events for ``run``; those ``awaiting`` their label are predicted now.
 
         Events without a ticket in ``late`` are recognised by their content.
         """
         self.encoded = events
         tickets, observed, shared = LateLabels.none(len(events)) if late is None else late
-        if self.asked is not None:
+        if self.ticket_registry is not None:
             unknown = tickets == 0
-            tickets = tickets + self.asked.tickets(events, learned & unknown, asked & unknown)
+            tickets = tickets + self.ticket_registry.tickets(events, learned & unknown, awaiting & unknown)
         self._late = LateLabels(tickets, observed, shared)
 
     @property
     def tickets(self) -> NDArray[np.uint64]:
-        """Tickets of the events taken last, see ``core.asked``."""
+        """Tickets of the events taken last, see ``core.tickets``."""
         return self._late.tickets
 
     def run(
@@ -195,7 +195,7 @@ class Pipeline:
         part: slice,
         labels: Floats,
         weights: Floats,
-        external: Floats | None = None,
+        external_scores: Floats | None = None,
         units: Units | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict, then learn, a part of the events taken last.
@@ -206,14 +206,14 @@ class Pipeline:
             Which of them.
         labels, weights
             As in ``Learner.run``, for these events.
-        external, units
+        external_scores, units
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
         late, bounds = self._late, (part.start, part.stop)
         tickets, observed, shared = late.tickets[part], late.observed[part], late.shared[part]
         return self.learner.run(
-            self.encoded, labels, weights, tickets, external, bounds, observed, shared, units
+            self.encoded, labels, weights, tickets, external_scores, bounds, observed, shared, units
         )
 
     def scores(self, events: Encoded, unit: tuple[float, float] = (0.0, 1.0)) -> Floats:
@@ -274,13 +274,13 @@ class Pipeline:
         """Everything learned, as JSON and arrays."""
         encoder = self.encoder
         header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
-        asked = self.asked.arrays() if self.asked is not None else {}
+        awaiting_tickets = self.ticket_registry.arrays() if self.ticket_registry is not None else {}
         statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
         return header, {
             **statistics,
             **encoder.entities(),
             **encoder.survey(),
-            **asked,
+            **awaiting_tickets,
             **self.learner.arrays(),
         }
 
@@ -289,10 +289,12 @@ class Pipeline:
         rates, self.encoder = self.encoder.rates, other.encoder
         self.encoder.rates = rates
         self.learner.restart(other.learner.steps)
-        if self.asked is not None and other.asked is not None:
-            self.asked = other.asked
+        if self.ticket_registry is not None and other.ticket_registry is not None:
+            self.ticket_registry = other.ticket_registry
 
-    def merge(self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] = ()) -> list[Change]:
+    def merge(
+        self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] = ()
+    ) -> list[Translation]:
         """Merge what parts have learned since each was a copy of this one.
 
         Parameters
@@ -312,16 +314,21 @@ class Pipeline:
             If they cannot be merged.
         """
         hashed = any(each.learner.engine.hashed for each in (self, *parts))
-        changes = merge_encoders(self.encoder, [part.encoder for part in parts], hashed)
+        translations = merge_encoders(self.encoder, [part.encoder for part in parts], hashed)
         if targets:
-            changes = [change.with_target(*each) for change, each in zip(changes, targets, strict=True)]
+            translations = [
+                translation.with_target(*each)
+                for translation, each in zip(translations, targets, strict=True)
+            ]
         base, learners = self.learner.engine, [part.learner.engine for part in parts]
-        for learner, change in zip([base, *learners], complete_changes(base, learners, changes), strict=True):
-            carry(learner, change)
+        for learner, translation in zip(
+            [base, *learners], complete_translations(base, learners, translations), strict=True
+        ):
+            translate(learner, translation)
         merge_learners(base, learners)
-        if self.asked is not None:
-            self.asked = Asked()
-        return changes
+        if self.ticket_registry is not None:
+            self.ticket_registry = TicketRegistry()
+        return translations
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``state``.
@@ -337,6 +344,6 @@ class Pipeline:
         self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
         self.encoder.restore_entities(arrays)
         self.encoder.restore_survey(arrays)
-        if self.asked is not None:
-            self.asked.restore(arrays)
+        if self.ticket_registry is not None:
+            self.ticket_registry.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

@@ -12,11 +12,11 @@ from river import base
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Target
-from streamkarma.core.asked import LateLabels
 from streamkarma.core.conformal import PredictionIntervals
 from streamkarma.core.learner import Arrays, Learner
 from streamkarma.core.loss import REGRESSION
 from streamkarma.core.mixture import Mixture
+from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import KARMABase, Weights
@@ -74,7 +74,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def predict_one(self, x: Record) -> float:
         """The predicted target; 0 before anything has been learned."""
-        if self._pipeline.learner.external:
+        if self._pipeline.learner.external_experts:
             return float(self._predict([x])[0])
         centre, spread = self.unit
         score = self._pipeline.one(x, nan, 0.0, unit=(nan, centre, spread))[0]
@@ -124,7 +124,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return np.column_stack(self._conformal.run(predictions, targets, weights, tickets))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
-        if self._pipeline.learner.external:
+        if self._pipeline.learner.external_experts:
             super().learn_one(x, y, w)
             return
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
@@ -142,7 +142,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def _predict(self, X: Any) -> Floats:
         events = self._read_any(X, [False] * len(X))
-        if self._pipeline.learner.external:
+        if self._pipeline.learner.external_experts:
             return self.run(events, [None] * len(X), [0.0] * len(X)).predictions
         centre, spread = self.unit
         return self._pipeline.scores(events, (centre, spread))[:, 0] * spread + centre
@@ -160,9 +160,9 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
         self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown, late)
-        external = self._external_scores(events, wanted, weighed, centres, spreads)
+        external_scores = self._external_scores(events, wanted, weighed, centres, spreads)
         units, whole = (wanted, centres, spreads), slice(0, len(wanted))
-        scores = self._pipeline.run(whole, standard, weighed, external, units)[0][:, 0]
+        scores = self._pipeline.run(whole, standard, weighed, external_scores, units)[0][:, 0]
         loss = REGRESSION[self.loss]
         losses = _engine.losses(loss.code, scores, (wanted - centres) / spreads) * spreads**loss.degree
         predictions = scores * spreads + centres
@@ -172,7 +172,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     def _external_scores(
         self, events: Encoded, targets: Floats, weights: Floats, centres: Floats, spreads: Floats
     ) -> Floats | None:
-        """Scores of external models, which also learn these events; None without any."""
+        """Scores of external experts, which also learn these events; None without any."""
         return None
 
     def _external_unlabelled(self, events: Encoded) -> Floats | None:
@@ -241,16 +241,16 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         super().freeze(frozen)
         self._target.frozen = frozen
 
-    def meet(self, labels: Sequence[Any], weights: Weights) -> None:
-        """See ``KARMABase.meet``: how the target is standardised."""
+    def register_labels(self, labels: Sequence[Any], weights: Weights) -> None:
+        """See ``KARMABase.register_labels``: how the target is standardised."""
         self._target.encode(numbers(labels), np.asarray(weights, np.float64))
 
     def _merge(self, parts: Sequence[Any]) -> None:
         """See ``KARMABase._merge``; targets are standardised by the merged statistics."""
         learned = [float(part.steps - self.steps) for part in parts]
         targets = self._target.merge([part._target for part in parts], learned)
-        changes = self._pipeline.merge([part._pipeline for part in parts], targets)
-        self._merge_external(parts, changes)
+        translations = self._pipeline.merge([part._pipeline for part in parts], targets)
+        self._merge_external(parts, translations)
         self._merge_conformal(parts)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:

@@ -110,7 +110,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
 
     def __post_init__(self) -> None:
         settings = _linear_settings(self, regression=False)
-        self._begin(Calibrated(Subspace(settings), settings.forget))
+        self._begin(Calibrated(Subspace(settings), settings.half_life))
 
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
@@ -190,7 +190,7 @@ class SubspaceImputer(base.Transformer):
         self._completion = Completion(settings)
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
         # Only its encoder is used; its learner never runs.
-        self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.forget or None)
+        self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.half_life or None)
 
     def learn_one(self, x: Record) -> None:
         """Learn from the observed values.
@@ -234,7 +234,7 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
     return SubspaceSettings(
         regression=regression,
         shrink=0.0 if as_float(model.shrink) == 0.0 else check_positive("shrink", model.shrink),
-        forget=check_forget(model.forget) or 0.0,
+        half_life=check_forget(model.forget) or 0.0,
         max_pairwise_coordinates=check_count(
             "max_pairwise_coordinates", model.max_pairwise_coordinates, 1024
         ),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import Change
+from streamkarma._engine import Translation
 from streamkarma.core.learner import ANY, Arrays
 from streamkarma.events.reservoir import TARGET
 from streamkarma.refit.ensemble import Ensemble
@@ -25,7 +25,7 @@ State = tuple[dict[str, Any], Arrays]
 _DROPPED = 0xFFFFFFFF
 
 
-class _Carried(NamedTuple):
+class _Translated(NamedTuple):
     """Old indices of coordinates or attributes, ascending, and their new ones."""
 
     before: NDArray[np.int64]
@@ -35,17 +35,19 @@ class _Carried(NamedTuple):
         return np.searchsorted(self.before, indices)
 
 
-def merge(refits: Sequence[Refits], changes: Sequence[Change]) -> None:
+def merge(refits: Sequence[Refits], translations: Sequence[Translation]) -> None:
     """Copy into the first the state of the one that has seen the most events.
 
     Parameters
     ----------
     refits
         Those of the base, and of the parts that continued from it.
-    changes
+    translations
         How the encoder of each translates to the merged one.
     """
-    states = [_carried(each.state(), change) for each, change in zip(refits, changes, strict=True)]
+    states = [
+        _translated(each.state(), translation) for each, translation in zip(refits, translations, strict=True)
+    ]
     refits[0].restore(*max(states, key=_rank), ANY)
 
 
@@ -70,20 +72,20 @@ def _rank(state: State) -> tuple[int, bytes]:
     return header["samples"][0]["events"], digest.digest()
 
 
-def _carried(state: State, change: Change) -> State:
+def _translated(state: State, translation: Translation) -> State:
     """A state translated to the names of the merged model."""
     header, arrays = state
     known = header["indices"]
-    maps: dict[str, _Carried] = {}
+    maps: dict[str, _Translated] = {}
     following = known["next"]
-    for kind, news in (("attributes", change.attributes), ("coordinates", change.coordinates)):
+    for kind, news in (("attributes", translation.attributes), ("coordinates", translation.coordinates)):
         stored = [arrays[name] for name in arrays if name.endswith(f".{kind}")]
         maps[kind] = index_map = _index_map(dict(known[kind]), news, stored, following)
         following = max(following, int(index_map.after.max(initial=0)) + 1)
     for number in range(len(header["samples"])):
-        _carry_sample(arrays, f"{number}.", maps)
+        _translate_sample(arrays, f"{number}.", maps)
     for name in _fitted(header):
-        _put(arrays, name, _carried_ensemble(_ensemble(arrays, name), maps))
+        _put(arrays, name, _translated_ensemble(_ensemble(arrays, name), maps))
     return {**header, "indices": {"next": following, "attributes": [], "coordinates": []}}, arrays
 
 
@@ -92,7 +94,7 @@ def _index_map(
     news: NDArray[np.uint32],
     stored: list[NDArray[Any]],
     following: int,
-) -> _Carried:
+) -> _Translated:
     """Map indices: those of the encoder to its new ones, evicted ones to ones never used."""
     moved = {lasting.get(old, old): new for old, new in enumerate(news.tolist()) if new != _DROPPED}
     before = np.unique(np.concatenate([each.astype(np.int64) for each in stored]))
@@ -102,15 +104,15 @@ def _index_map(
             moved[index] = following
             following += 1
         after.append(moved[index])
-    return _Carried(before, np.array(after, np.int64))
+    return _Translated(before, np.array(after, np.int64))
 
 
-def _carry_sample(arrays: Arrays, prefix: str, maps: dict[str, _Carried]) -> None:
+def _translate_sample(arrays: Arrays, prefix: str, maps: dict[str, _Translated]) -> None:
     for kind, index_map in maps.items():
         arrays[prefix + kind] = index_map.after[index_map.at(arrays[prefix + kind])].astype(np.int32)
 
 
-def _carried_ensemble(ensemble: Ensemble, maps: dict[str, _Carried]) -> Ensemble:
+def _translated_ensemble(ensemble: Ensemble, maps: dict[str, _Translated]) -> Ensemble:
     """The translated trees, with columns in ascending order again."""
     index_map, owners = maps["coordinates"], maps["attributes"]
     at = index_map.at(ensemble.coordinates)

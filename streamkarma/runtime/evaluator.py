@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
-from streamkarma.core.asked import LateLabels
+from streamkarma.core.tickets import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.regression import BaseRegressor

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
 from streamkarma.connectors.rows import ABSENT, Column
-from streamkarma.core.asked import LateLabels
+from streamkarma.core.tickets import LateLabels
 from streamkarma.events.labels import Label
 from streamkarma.runtime.fields import RecordFields
 from streamkarma.runtime.pending import PendingEvent, PriorPrediction

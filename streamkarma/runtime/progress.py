@@ -10,7 +10,7 @@ from typing import Any
 from streamkarma import log
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink
 from streamkarma.errors import RunError
-from streamkarma.estimators.learners import learner_of, telling
+from streamkarma.estimators.learners import distinguishing, learner_of
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import NOW
 from streamkarma.runtime import mistakes, report
@@ -75,7 +75,9 @@ class Progress:
             self.say(session.resuming)
         learner = learner_of(session.task_model.model)
         if self._plan.learner is None and learner != "auto" and not session.resumed:
-            options = " and ".join(f"--{LEARNING[name].option}" for name in telling(self._plan.options))
+            options = " and ".join(
+                f"--{LEARNING[name].option}" for name in distinguishing(self._plan.options)
+            )
             self.say(f"learner: {learner}, since {options} {'were' if ' and ' in options else 'was'} given")
         if session.pending is not None and session.fields.time == NOW:
             self.say("time: this machine's clock, so equal runs may give different results")

@@ -169,7 +169,7 @@ class TaskModel:
 
     def announce_ignored(self) -> None:
         """Announce attributes whose values are ignored, each once."""
-        for line in self.model.vocabulary.news():
+        for line in self.model.vocabulary.notices():
             self.announce(line)
 
     def check_positive(self) -> None:

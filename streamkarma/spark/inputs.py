@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from streamkarma.errors import UsageError
 from streamkarma.spark.files import File
 from streamkarma.spark.pieces import parts_of
-from streamkarma.spark.reading import FrameReader, PieceReader, Reader, is_text
+from streamkarma.spark.reading import FrameReader, PartReader, PieceReader, is_text
 from streamkarma.spark.session import translated
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Inputs(NamedTuple):
     """
 
     frame: DataFrame
-    reader: Reader
+    reader: PartReader
     size: int
 
     @classmethod

@@ -81,7 +81,7 @@ class Chunk(NamedTuple):
         return self._replace(lines=Lines(first + low, high - low, text, overlong))
 
 
-class Reader(Protocol):
+class PartReader(Protocol):
     """Reads the input of tasks."""
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Chunk]]]:

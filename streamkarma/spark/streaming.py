@@ -307,8 +307,8 @@ class ReadStates:
 def _check_ends(query: StreamingQuery) -> None:
     """Raise RunError if a batch ended before it began, which Spark would ignore."""
     # The attributes of a progress object have offsets in Python's notation; its JSON does not.
-    told = [orjson.loads(progress.json)["sources"] for progress in query.recentProgress]
-    for source in (source for sources in told for source in sources):
+    reports = [orjson.loads(progress.json)["sources"] for progress in query.recentProgress]
+    for source in (source for sources in reports for source in sources):
         begins, ends = (source[name] or {} for name in ("startOffset", "endOffset"))
         for topic, own in begins.items():
             for number, begin in own.items():

@@ -12,7 +12,7 @@ class SurveyLoop(Loop):
 
     def _run(self, batch: EventBatch) -> None:
         if self.learns:
-            self.task_model.model.meet(batch.labels, batch.weights)
+            self.task_model.model.register_labels(batch.labels, batch.weights)
         events = len(batch.labels)
         self._next += events
         self.counters = self.counters._replace(

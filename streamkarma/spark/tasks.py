@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from streamkarma._engine import use_threads
 from streamkarma.errors import RunError, StreamkarmaError
 from streamkarma.runtime.destinations import Destinations
-from streamkarma.spark.reading import Chunk, Reader
+from streamkarma.spark.reading import Chunk, PartReader
 from streamkarma.spark.session import translated
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     data: bytes
 
 
-def over_parts(frame: DataFrame, reader: Reader, work: Work) -> DataFrame:
+def over_parts(frame: DataFrame, reader: PartReader, work: Work) -> DataFrame:
     """The results of every part of a frame."""
     return frame.mapInArrow(partial(_run, reader, work), COLUMNS)
 
@@ -93,7 +93,7 @@ def check(row: Row) -> None:
         raise RunError(row.data.decode())
 
 
-def _run(reader: Reader, work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _run(reader: PartReader, work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Process the parts of a task. Errors that the user must fix are returned instead of retried by Spark."""
     use_threads(1)
     for part, chunks in reader.read(batches):

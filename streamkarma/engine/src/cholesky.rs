@@ -144,11 +144,11 @@ fn subtract(target: &mut [f64], factor: f64, row: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
     #[test]
     fn equations_are_solved() {
-        let mut random = Random(2);
+        let mut random = TestRandom(2);
         let mut draw = || 2.0 * random.unit() - 1.0;
         for size in 0..12 {
             let rows: Vec<Vec<f64>> = (0..size).map(|_| (0..size).map(|_| draw()).collect()).collect();

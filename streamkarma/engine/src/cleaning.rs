@@ -28,7 +28,7 @@ pub const MOST: usize = 4;
 
 /// Rules for values that an encoder does not take for measurements.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
+pub struct CleaningRules {
     /// Texts that stand for a missing value, in lower case.
     pub words: Vec<Vec<u8>>,
     /// Numbers that stand for a missing value, by attribute.
@@ -39,7 +39,7 @@ pub struct Rules {
     pub kinds: HashMap<Vec<u8>, Kind>,
 }
 
-impl Default for Rules {
+impl Default for CleaningRules {
     /// The usual words, and detection of sentinels.
     fn default() -> Self {
         let words = ["", "na", "n/a", "null", "none", "nan", "?", "-"].map(|word| word.into());
@@ -47,7 +47,7 @@ impl Default for Rules {
     }
 }
 
-impl Rules {
+impl CleaningRules {
     /// The kind that was given for an attribute.
     pub fn kind_of(&self, name: &[u8]) -> Option<Kind> {
         if self.kinds.is_empty() { None } else { self.kinds.get(name).copied() }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn words_for_missing_values_ignore_case() {
-        let rules = Rules::default();
+        let rules = CleaningRules::default();
         assert!(
             ["", " ", "N/A", "NaN", "None", "?", "-"].iter().all(|word| rules.is_nothing(word.as_bytes()))
         );

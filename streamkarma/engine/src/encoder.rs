@@ -27,7 +27,7 @@ mod values;
 pub use carry::Carried;
 pub use following::Following;
 pub use levels::Levels;
-pub use rare::{Once, RARE};
+pub use rare::{RARE, SeenOnce};
 pub use room::Use;
 pub use state::{Counts, WIDTH};
 
@@ -39,7 +39,7 @@ use survey::Survey;
 
 use crate::ascending::Ascending;
 use crate::block::Evicted;
-use crate::cleaning::{Rules, Sentinels, Tally};
+use crate::cleaning::{CleaningRules, Sentinels, Tally};
 use crate::encoded::Encoded;
 use crate::math::within;
 use crate::names::Foreign;
@@ -53,7 +53,7 @@ pub struct Encoder {
     scales: Vec<Scale>,
     scale: bool,
     longest: f64,
-    rules: Rules,
+    rules: CleaningRules,
     /// By coordinate, and whether there are any.
     sentinels: Vec<Sentinels>,
     has_sentinels: bool,
@@ -63,7 +63,7 @@ pub struct Encoder {
     tallies: Vec<Tally>,
     /// Whether any attribute has had prose.
     has_prose: bool,
-    once: Once,
+    once: SeenOnce,
     /// The number of coordinates for the rates of an attribute, and by attribute, which ones.
     rates: usize,
     rated: Vec<RatePlaces>,
@@ -154,13 +154,13 @@ impl Encoder {
             scales: vec![Scale::default()],
             scale,
             longest,
-            rules: Rules::default(),
+            rules: CleaningRules::default(),
             sentinels: vec![Sentinels::default()],
             has_sentinels: false,
             levels: vec![Levels::default()],
             tallies: vec![Tally::default()],
             has_prose: false,
-            once: Once::default(),
+            once: SeenOnce::default(),
             rates: 0,
             rated: vec![RatePlaces::default()],
             unrated: Vec::new(),
@@ -188,12 +188,12 @@ impl Encoder {
     }
 
     /// The same with other rules for what is not a measurement.
-    pub fn with_rules(self, rules: Rules) -> Self {
+    pub fn with_rules(self, rules: CleaningRules) -> Self {
         Self { rules, ..self }
     }
 
     /// The rules for what is not a measurement.
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &CleaningRules {
         &self.rules
     }
 
@@ -207,7 +207,7 @@ impl Encoder {
         (self.scale, self.longest)
     }
 
-    /// The vocabulary, to count what is ignored elsewhere, and to fetch its news.
+    /// The vocabulary, to count what is ignored elsewhere, and to fetch its notices.
     pub fn vocabulary_mut(&mut self) -> &mut Vocabulary {
         &mut self.vocabulary
     }

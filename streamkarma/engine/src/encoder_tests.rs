@@ -2,7 +2,7 @@
 
 use crate::cleaning::Tally;
 use crate::encoded::Encoded;
-use crate::encoder::{Counts, Encoder, Once, Use, WIDTH};
+use crate::encoder::{Counts, Encoder, SeenOnce, Use, WIDTH};
 use crate::names::Name;
 use crate::rate_key::{from_value, is_neighbourhood};
 use crate::state::Refused;
@@ -56,7 +56,7 @@ fn excess_attributes_are_ignored_counted_and_reported() {
     let mut encoder = encoder(3, 9);
     encode(&mut encoder, &[("a", "1"), ("b", "2"), ("c", "3"), ("a long name", "4")], true);
     assert_eq!(encoder.vocabulary().ignored, 2);
-    let told = encoder.vocabulary_mut().news();
+    let told = encoder.vocabulary_mut().notices();
     assert_eq!(
         told,
         [
@@ -125,7 +125,7 @@ fn restored(
     uses: &[Use],
 ) -> Result<(), Refused> {
     let (tallies, uses) = (tallies.to_vec(), uses.to_vec());
-    let counts = Counts { tallies, once: Once::default(), uses, evicted: 0 };
+    let counts = Counts { tallies, once: SeenOnce::default(), uses, evicted: 0 };
     encoder.restore(vocabulary.clone(), rows, &[], counts)
 }
 

@@ -19,11 +19,17 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Predict an event and explain its scores; `others`, `ticket` and `unit` as in [`Lesson`].
-    pub fn of(learner: &mut dyn Learner, event: Event, others: &[f64], ticket: u64, unit: Unit) -> Self {
+    /// Predict an event and explain its scores; `external_scores`, `ticket` and `unit` as in [`Lesson`].
+    pub fn of(
+        learner: &mut dyn Learner,
+        event: Event,
+        external_scores: &[f64],
+        ticket: u64,
+        unit: Unit,
+    ) -> Self {
         let width = learner.models() * learner.classes();
         let mut scores = vec![0.0; width];
-        learner.step(event, Lesson { others, ticket, unit, ..Lesson::NONE }, &mut scores);
+        learner.step(event, Lesson { external_scores, ticket, unit, ..Lesson::NONE }, &mut scores);
         let mut room = Vec::new();
         let observed = event.observed(&mut room);
         let attributes: Vec<u32> = observed.iter().copied().filter(|&each| each > 0).collect();

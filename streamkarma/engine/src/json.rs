@@ -177,11 +177,11 @@ pub fn check(text: &str) -> Result<(), Fault> {
 /// The fault for an error of serde_json.
 pub fn not_json(error: &serde_json::Error) -> Fault {
     // Without the position in the document, which is of little use for a line.
-    let said = error.to_string();
-    if said.starts_with("number out of range") {
+    let message = error.to_string();
+    if message.starts_with("number out of range") {
         return INFINITE.to_owned();
     }
-    format!("not JSON: {}", said.split(" at line").next().unwrap_or_default())
+    format!("not JSON: {}", message.split(" at line").next().unwrap_or_default())
 }
 
 /// The same text with null for every NaN; an error if it has an infinity. None if it has neither.

@@ -5,9 +5,9 @@ use std::any::Any;
 use dyn_clone::{DynClone, clone_trait_object};
 
 use crate::block::{Block, Event, Evicted};
-use crate::change::Change;
 use crate::explaining::{Explanation, leave_one_out};
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 
 /// The unit in which the targets of a regression are standardised; it changes as targets arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +54,8 @@ pub struct Lesson<'a> {
     pub shares_label: bool,
     /// Whether scores are needed; if not, a learner that learns without them may write NaN, at no cost.
     pub wants_scores: bool,
-    /// Scores of external models, one model after another, `classes` each; only for a mixture.
-    pub others: &'a [f64],
+    /// Scores of external experts, one expert after another, `classes` each; only for a mixture.
+    pub external_scores: &'a [f64],
 }
 
 impl Lesson<'static> {
@@ -69,7 +69,7 @@ impl Lesson<'static> {
         observed_before: false,
         shares_label: false,
         wants_scores: true,
-        others: &[],
+        external_scores: &[],
     };
 
     /// A label, or NaN for none, of an event of weight one.
@@ -133,8 +133,8 @@ pub trait Learner: Any + DynClone + Send + Sync {
     /// The number of events learned.
     fn steps(&self) -> u64;
 
-    /// The number of external models, whose scores a lesson must contain.
-    fn others(&self) -> usize {
+    /// The number of external experts, whose scores a lesson must contain.
+    fn external_experts(&self) -> usize {
         0
     }
 
@@ -247,12 +247,16 @@ pub trait Learner: Any + DynClone + Send + Sync {
     }
 
     /// Complete the changes to a merged model for values that learners standardise themselves: `changes` are those of
-    /// this learner, which is the base, and of `parts`, all as they are before [`Self::carry`].
+    /// this learner, which is the base, and of `parts`, all as they are before [`Self::translate`].
     ///
     /// # Errors
     ///
     /// If a part is another kind of learner.
-    fn complete_changes(&self, _parts: &[&dyn Learner], _changes: &mut [Change]) -> Result<(), Refused> {
+    fn complete_translations(
+        &self,
+        _parts: &[&dyn Learner],
+        _translations: &mut [Translation],
+    ) -> Result<(), Refused> {
         Ok(())
     }
 
@@ -264,7 +268,7 @@ pub trait Learner: Any + DynClone + Send + Sync {
         false
     }
 
-    /// Change to the names and scales of a merged model.
+    /// Translate to the names and scales of a merged model.
     ///
     /// Scores of events stay the same, unless the docstring of the learner's `merging.rs` says otherwise. If only
     /// indices change, they stay the same up to the last bits.
@@ -272,7 +276,7 @@ pub trait Learner: Any + DynClone + Send + Sync {
     /// # Errors
     ///
     /// If the learner cannot do this, for instance because a hashed table would need other slots: why, in one line.
-    fn carry(&mut self, _change: &Change) -> Result<(), Refused> {
+    fn translate(&mut self, _translation: &Translation) -> Result<(), Refused> {
         Err("this kind of learner cannot be merged".to_owned())
     }
 

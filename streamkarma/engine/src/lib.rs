@@ -7,13 +7,9 @@
 //! [H] Hazan, Livni, Mansour: Classification with Low Rank and Missing Data, ICML 2015.
 
 pub mod adwin;
-mod ahead;
 pub mod ascending;
-pub mod asked;
 pub mod block;
 pub mod cells;
-mod chance;
-pub mod change;
 mod cholesky;
 pub mod cleaning;
 pub mod conformal;
@@ -22,6 +18,7 @@ pub mod encoder;
 #[cfg(test)]
 mod encoder_tests;
 pub mod entities;
+mod entity_prefetch;
 pub mod events;
 pub mod explaining;
 pub mod fields;
@@ -39,7 +36,6 @@ pub mod merging;
 pub mod names;
 pub mod observed_drift;
 pub mod one_pass;
-#[cfg(test)]
 mod random;
 pub mod rate_key;
 pub mod rise;
@@ -49,7 +45,11 @@ pub mod spelled;
 pub mod state;
 pub mod sums;
 pub mod target;
+#[cfg(test)]
+mod test_random;
+pub mod tickets;
 pub mod times;
+pub mod translation;
 pub mod trees;
 pub mod vocabulary;
 pub mod words;

@@ -5,9 +5,9 @@
 //! numbered. A line in which a name occurs twice is read again by a slower method: the last value of a name in an
 //! object is used.
 
-use crate::ahead::Ahead;
 use crate::encoder::Encoder;
 use crate::entities::PastLabel;
+use crate::entity_prefetch::EntityPrefetch;
 use crate::events::{Events, Rejected};
 use crate::fields::{Known, MOST_KEPT, Role, Roles};
 use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
@@ -39,7 +39,7 @@ pub struct Reading {
 }
 
 /// Why a line was not accepted.
-enum Why {
+enum Rejection {
     /// It is not an event.
     Fault(Fault),
     /// Its label, in JSON, is unknown.
@@ -48,7 +48,7 @@ enum Why {
 
 /// Values extracted from a record.
 #[derive(Default)]
-pub struct Taken<'a> {
+pub struct ExtractedFields<'a> {
     label: Option<&'a str>,
     weight: Option<&'a str>,
     kept: [Option<&'a str>; MOST_KEPT],
@@ -67,27 +67,27 @@ impl Reading {
     ) -> Events {
         let items = text.len().saturating_sub(begin) / BYTES_OF_AN_ITEM;
         let mut events = Events::beginning_at(begin, self.roles.kept, items);
-        let mut ahead = Ahead::new(encoder).filter(|_| most > 1);
+        let mut prefetch = EntityPrefetch::new(encoder).filter(|_| most > 1);
         while events.end < text.len() && events.lines.len() < most {
-            if let Some(ahead) = &mut ahead {
-                ahead.reach(encoder, text, events.end);
+            if let Some(prefetch) = &mut prefetch {
+                prefetch.fetch_next(encoder, text, events.end);
             }
             let rest = &text[events.end..];
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             let read = match std::str::from_utf8(&rest[..length]) {
                 Ok(line) if line.bytes().all(is_blank) => Ok(()),
                 Ok(line) => self.line(encoder, known, line, &mut events),
-                Err(_) => Err(Why::Fault("not JSON: not UTF-8".to_owned())),
+                Err(_) => Err(Rejection::Fault("not JSON: not UTF-8".to_owned())),
             };
             let mut stop = false;
             match read {
                 Ok(()) => {}
-                Err(Why::Fault(fault)) => {
+                Err(Rejection::Fault(fault)) => {
                     let place = events.end..events.end + length;
                     events.rejected.push(Rejected { line: events.count, place, fault });
                     stop = self.strict;
                 }
-                Err(Why::Label(label)) => {
+                Err(Rejection::Label(label)) => {
                     events.unknown = Some(label);
                     break;
                 }
@@ -102,26 +102,32 @@ impl Reading {
     }
 
     /// Read a line that is not empty.
-    fn line(&self, encoder: &mut Encoder, known: &Known, line: &str, events: &mut Events) -> Result<(), Why> {
+    fn line(
+        &self,
+        encoder: &mut Encoder,
+        known: &Known,
+        line: &str,
+        events: &mut Events,
+    ) -> Result<(), Rejection> {
         match self.record(encoder, line) {
             Ok(taken) => self.enter(encoder, known, &taken, events),
             Err(fault) => match without_nan(line) {
-                None => Err(Why::Fault(fault)),
-                Some(Err(fault)) => Err(Why::Fault(fault)),
+                None => Err(Rejection::Fault(fault)),
+                Some(Err(fault)) => Err(Rejection::Fault(fault)),
                 Some(Ok(without)) => {
-                    let taken = self.record(encoder, &without).map_err(Why::Fault)?;
+                    let taken = self.record(encoder, &without).map_err(Rejection::Fault)?;
                     self.enter(encoder, known, &taken, events)
                 }
             },
         }
     }
 
-    fn record<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<Taken<'a>, Fault> {
+    fn record<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<ExtractedFields<'a>, Fault> {
         let line = line.trim_matches([' ', '\t', '\r']);
         if !line.starts_with('{') {
             check_object(line)?;
         }
-        let mut taken = Taken::default();
+        let mut taken = ExtractedFields::default();
         encoder.begin();
         if one_pass::read(encoder, &self.roles, line, &mut taken)? {
             Ok(taken)
@@ -131,8 +137,8 @@ impl Reading {
     }
 
     /// A record of any kind.
-    fn nested<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<Taken<'a>, Fault> {
-        let (mut taken, mut left) = (Taken::default(), MAX_NAMES);
+    fn nested<'a>(&self, encoder: &mut Encoder, line: &'a str) -> Result<ExtractedFields<'a>, Fault> {
+        let (mut taken, mut left) = (ExtractedFields::default(), MAX_NAMES);
         encoder.begin();
         for (name, raw) in members(line)? {
             match self.roles.of(&name).filter(|_| !self.roles.dotted) {
@@ -150,7 +156,7 @@ impl Reading {
     fn walk<'a>(
         &self,
         encoder: &mut Encoder,
-        taken: &mut Taken<'a>,
+        taken: &mut ExtractedFields<'a>,
         name: &str,
         raw: &'a str,
         depth: usize,
@@ -197,19 +203,19 @@ impl Reading {
         &self,
         encoder: &mut Encoder,
         known: &Known,
-        taken: &Taken,
+        taken: &ExtractedFields,
         events: &mut Events,
-    ) -> Result<(), Why> {
+    ) -> Result<(), Rejection> {
         let mut kept = [const { None }; MOST_KEPT];
         for (slot, raw) in kept.iter_mut().zip(taken.kept) {
-            *slot = raw.map(normal).transpose().map_err(Why::Fault)?;
+            *slot = raw.map(normal).transpose().map_err(Rejection::Fault)?;
         }
-        let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Why::Fault)?;
+        let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Rejection::Fault)?;
         let raw = taken.label.unwrap_or("null");
-        let value = Value::of(raw).map_err(Why::Fault)?;
+        let value = Value::of(raw).map_err(Rejection::Fault)?;
         let label = known.labels.known(&value, raw).ok_or_else(|| match known.refused.get(raw) {
-            Some(reason) => Why::Fault(reason.clone()),
-            None => Why::Label(raw.to_owned()),
+            Some(reason) => Rejection::Fault(reason.clone()),
+            None => Rejection::Label(raw.to_owned()),
         })?;
         let learned = if label.is_there { self.learn } else { self.unlabelled };
         let learned = learned && weight > 0.0;
@@ -228,7 +234,7 @@ impl Reading {
     }
 }
 
-impl<'a> Taken<'a> {
+impl<'a> ExtractedFields<'a> {
     /// Store a value; returns whether there was one already.
     pub fn put(&mut self, role: Role, raw: &'a str) -> bool {
         let place = match role {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::encoder::{Encoder, Following};
-use crate::entities::{Carry, Rules};
+use crate::entities::{Carry, EntityRules};
 use crate::events::{Events, Rejected};
 use crate::fields::{Classes, Known, LabelKind, Labels, Role, Roles};
 use crate::lines::Reading;
@@ -27,7 +27,7 @@ fn labels() -> Known {
 
 /// An encoder that follows the entities of the attribute `who`, up to 5,000 of them.
 fn follower() -> Encoder {
-    let rules = Rules {
+    let rules = EntityRules {
         entity: b"who".as_slice().into(),
         is_attribute: false,
         time: None,

@@ -109,7 +109,7 @@ impl Loss {
     }
 
     /// The loss of one score, or of one score per class; `slopes` receives the derivatives.
-    pub fn judge(self, scores: &[f64], label: f64, slopes: &mut [f64]) -> f64 {
+    pub fn loss_and_gradient(self, scores: &[f64], label: f64, slopes: &mut [f64]) -> f64 {
         if let [score] = scores {
             let (loss, slope) = self.of(*score, label);
             slopes[0] = slope;

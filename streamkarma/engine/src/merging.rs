@@ -5,9 +5,9 @@ pub mod checks;
 
 use std::any::Any;
 
-use crate::change::Change;
 use crate::learner::Learner;
 use crate::state::{Refused, ensure};
+use crate::translation::Translation;
 
 /// Downcast the parts to learners of one kind.
 ///
@@ -34,10 +34,10 @@ pub fn ensure_alike(alike: bool) -> Result<(), Refused> {
 /// # Errors
 ///
 /// If it has to.
-pub fn ensure_movable(hashed: bool, change: &Change) -> Result<(), Refused> {
+pub fn ensure_movable(hashed: bool, translation: &Translation) -> Result<(), Refused> {
     let why = "a model whose table is hashed can only be merged with models that have the same names in the \
                same places; begin them from a common base";
-    ensure(!hashed || !change.moves_names(), why)
+    ensure(!hashed || !translation.moves_names(), why)
 }
 
 /// The parts that have learned anything since `base`, and from how many events each.

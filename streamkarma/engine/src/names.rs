@@ -87,7 +87,7 @@ impl Stored {
 
 /// Why a new name or category gets no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum LimitExceeded {
     /// The name has more bytes than this.
     Name(usize),
     /// The category has more bytes than this.
@@ -100,9 +100,9 @@ pub enum Lack {
     Bytes(usize),
 }
 
-impl Lack {
+impl LimitExceeded {
     /// As a message to the user about an attribute with an ignored value.
-    fn said(self, name: &str) -> String {
+    fn message(self, name: &str) -> String {
         match self {
             Self::Name(most) => format!(
                 "attribute {name} is ignored: its name is longer than {} bytes (--max-name-bytes)",
@@ -132,18 +132,18 @@ impl Lack {
 
 /// Messages about ignored values, evictions and what attributes are taken for, not yet shown to the user.
 #[derive(Clone, Debug, Default)]
-pub struct News {
+pub struct Notices {
     lines: Vec<String>,
     named: HashSet<String>,
     /// How many sentinels were reported.
     sentinels: usize,
     /// Whether evictions were reported.
-    told_of_room: bool,
+    limit_reported: bool,
 }
 
-impl News {
+impl Notices {
     /// Report an attribute with an ignored value, unless it or too many others were reported before.
-    pub fn tell(&mut self, name: Name, lack: Lack) {
+    pub fn report_ignored(&mut self, name: Name, exceeded: LimitExceeded) {
         if self.named.len() > MOST_NAMED {
             return;
         }
@@ -154,25 +154,25 @@ impl News {
         self.lines.push(if self.named.len() == MOST_NAMED {
             "values of more attributes are ignored; they are counted but not named here".to_owned()
         } else {
-            lack.said(&shown)
+            exceeded.message(&shown)
         });
         self.named.insert(shown);
     }
 
     /// Report once that names are evicted in favour of new ones.
-    pub fn tell_of_room(&mut self, lack: Lack) {
-        if !std::mem::replace(&mut self.told_of_room, true) {
+    pub fn report_limit(&mut self, exceeded: LimitExceeded) {
+        if !std::mem::replace(&mut self.limit_reported, true) {
             self.lines.push(format!(
                 "the limit of {} is reached: new names and categories replace those that are rare and have not \
                  been seen for long",
-                lack.bound()
+                exceeded.bound()
             ));
         }
     }
 
     /// Report an attribute with nearly all values new: one of the events, or the last label of an entity, on which
     /// `--ignore` has no effect.
-    pub fn tell_of_identifier(&mut self, name: Name, is_label: bool) {
+    pub fn report_identifier(&mut self, name: Name, is_label: bool) {
         let name = shown(name.text());
         let remedy = if is_label { "--no-carry-labels".to_owned() } else { format!("--ignore {name}") };
         self.lines.push(format!(
@@ -182,7 +182,7 @@ impl News {
     }
 
     /// Report an attribute with points in time as values.
-    pub fn tell_of_time(&mut self, name: Name) {
+    pub fn report_time(&mut self, name: Name) {
         let name = shown(name.text());
         self.lines.push(format!(
             "attribute {name}: points in time; the hour, the weekday, the month and the time since the last \
@@ -191,7 +191,7 @@ impl News {
     }
 
     /// Report an attribute that is split into words.
-    pub fn tell_of_text(&mut self, name: Name) {
+    pub fn report_text(&mut self, name: Name) {
         let name = shown(name.text());
         self.lines.push(format!(
             "attribute {name}: most values have three words or more and are split into words \
@@ -200,7 +200,7 @@ impl News {
     }
 
     /// Report a sentinel that was found.
-    pub fn tell_of_sentinel(&mut self, name: Name, value: f64) {
+    pub fn report_sentinel(&mut self, name: Name, value: f64) {
         self.sentinels += 1;
         if self.sentinels > MOST_NAMED {
             if self.sentinels == MOST_NAMED + 1 {

@@ -8,7 +8,7 @@ use crate::encoded::Encoded;
 
 /// How to look for changes.
 #[derive(Clone, Copy, Debug)]
-pub struct Watching {
+pub struct DriftSettings {
     /// Probability of a false alarm per test, see [`Adwin::new`].
     pub delta: f64,
     /// Events per batch: adding them one by one would take many times as long.
@@ -35,7 +35,7 @@ pub struct Change {
 /// Detects changes in how often attributes are present.
 #[derive(Clone, Debug)]
 pub struct ObservedDrift {
-    how: Watching,
+    settings: DriftSettings,
     /// By attribute, without the constant.
     watches: Vec<Watch>,
     /// How many events of this batch each attribute was present in, and how many events the batch has so far.
@@ -52,8 +52,8 @@ struct Watch {
 
 impl ObservedDrift {
     /// Create a detector that has seen no events.
-    pub fn new(how: Watching) -> Self {
-        Self { how, watches: Vec::new(), counts: Vec::new(), count: 0 }
+    pub fn new(settings: DriftSettings) -> Self {
+        Self { settings, watches: Vec::new(), counts: Vec::new(), count: 0 }
     }
 
     /// Add events in order and return the changes found; `first` is the number of the first event.
@@ -73,7 +73,7 @@ impl ObservedDrift {
                 while derived.next_if(|&at| at < place).is_some() {}
                 let is_derived = derived.peek() == Some(&place);
                 place += items.len();
-                if attribute == 0 || attribute > self.how.most || is_derived {
+                if attribute == 0 || attribute > self.settings.most || is_derived {
                     continue;
                 }
                 if attribute > self.counts.len() {
@@ -82,7 +82,7 @@ impl ObservedDrift {
                 self.counts[attribute - 1] += 1;
             }
             self.count += 1;
-            if self.count == self.how.batch {
+            if self.count == self.settings.batch {
                 self.finish(number, &mut found);
             }
         }
@@ -97,7 +97,7 @@ impl ObservedDrift {
                 *count = 0;
             }
             if let Some(watch) = self.watches.get_mut(at) {
-                *watch = Watch { adwin: Adwin::new(self.how.delta), last: None };
+                *watch = Watch { adwin: Adwin::new(self.settings.delta), last: None };
             }
         }
     }
@@ -109,7 +109,7 @@ impl ObservedDrift {
     }
 
     fn finish(&mut self, event: u64, found: &mut Vec<Change>) {
-        let Watching { delta, batch, apart, .. } = self.how;
+        let DriftSettings { delta, batch, apart, .. } = self.settings;
         self.watches.resize_with(self.counts.len(), || Watch { adwin: Adwin::new(delta), last: None });
         for (attribute, (watch, count)) in (1..).zip(self.watches.iter_mut().zip(&mut self.counts)) {
             // The squares of zeros and ones are the numbers themselves.

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::encoder::Encoder;
 use crate::fields::Roles;
 use crate::json::{EXACT, Fault, Text, not_json};
-use crate::lines::{MAX_DEPTH, MAX_NAMES, Taken};
+use crate::lines::{ExtractedFields, MAX_DEPTH, MAX_NAMES};
 use crate::names::Name;
 
 /// Read an object: attributes go to the encoder, where an event must have been begun, and the other fields to `taken`.
@@ -24,7 +24,7 @@ pub fn read<'a>(
     encoder: &mut Encoder,
     roles: &Roles,
     object: &'a str,
-    taken: &mut Taken<'a>,
+    taken: &mut ExtractedFields<'a>,
 ) -> Result<bool, Fault> {
     let mut nest = Nest::default();
     let mut deserializer = serde_json::Deserializer::from_str(object);
@@ -95,7 +95,7 @@ const MOST_CONTAINERS: usize = 16;
 struct Object<'r, 'a> {
     encoder: &'r mut Encoder,
     roles: &'r Roles,
-    taken: &'r mut Taken<'a>,
+    taken: &'r mut ExtractedFields<'a>,
     nest: &'r mut Nest,
 }
 

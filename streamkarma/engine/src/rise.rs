@@ -89,12 +89,12 @@ impl Rise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
     #[test]
     fn rises_are_detected_soon_with_few_false_alarms() {
         for rate in [0.0, 0.01, 0.1, 0.3] {
-            let (mut rise, mut numbers) = (Rise::default(), Random(3));
+            let (mut rise, mut numbers) = (Rise::default(), TestRandom(3));
             let mut lose = |rise: &mut Rise, rate: f64| {
                 rise.observe(if numbers.unit() < rate { 1.5 } else { 0.05 }, 1.0);
                 rise.is_seen()

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use crate::names::{Foreign, Lack, Name, News, Stored};
+use crate::names::{Foreign, LimitExceeded, Name, Notices, Stored};
 
 /// Indices from here on stand for names that were seen while predicting and are not stored.
 pub const PASSING: u32 = 1 << 30;
@@ -43,7 +43,7 @@ pub struct Vocabulary {
     bounds: Bounds,
     /// Number of values ignored so far.
     pub ignored: u64,
-    news: News,
+    notices: Notices,
     bytes: usize,
     // Names are untrusted, so the hash is keyed, and nothing depends on its order.
     texts: HashMap<Arc<[u8]>, u32>,
@@ -101,7 +101,7 @@ impl Vocabulary {
         Self {
             bounds: Bounds { attributes, coordinates, ..bounds },
             ignored: 0,
-            news: News::default(),
+            notices: Notices::default(),
             bytes: 0,
             texts: HashMap::default(),
             foreign: HashMap::default(),
@@ -185,18 +185,24 @@ impl Vocabulary {
     }
 
     /// Why a new coordinate cannot get an index in addition to `others`; None if it can.
-    pub fn lack(&self, name: Name, known: bool, category: Option<&[u8]>, others: Sizes) -> Option<Lack> {
+    pub fn exceeded_limit(
+        &self,
+        name: Name,
+        known: bool,
+        category: Option<&[u8]>,
+        others: Sizes,
+    ) -> Option<LimitExceeded> {
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = self.bounds;
         if name.size() > name_bytes {
-            Some(Lack::Name(name_bytes))
+            Some(LimitExceeded::Name(name_bytes))
         } else if category.is_some_and(|category| category.len() > name_bytes) {
-            Some(Lack::Category(name_bytes))
+            Some(LimitExceeded::Category(name_bytes))
         } else if others.coordinates >= coordinates {
-            Some(Lack::Coordinates(coordinates))
+            Some(LimitExceeded::Coordinates(coordinates))
         } else if !known && others.attributes >= attributes {
-            Some(Lack::Attributes(attributes))
+            Some(LimitExceeded::Attributes(attributes))
         } else if others.bytes + size(name, category) > all_bytes {
-            Some(Lack::Bytes(all_bytes))
+            Some(LimitExceeded::Bytes(all_bytes))
         } else {
             None
         }
@@ -205,7 +211,7 @@ impl Vocabulary {
     /// Assign an index to a new name, or to a new category of one; None if a bound would be exceeded.
     pub fn enter(&mut self, name: Name, category: Option<&[u8]>) -> Option<u32> {
         let known = self.find(name);
-        if self.lack(name, known.is_some(), category, self.used()).is_some() {
+        if self.exceeded_limit(name, known.is_some(), category, self.used()).is_some() {
             return None;
         }
         let owner = known.unwrap_or_else(|| {
@@ -252,8 +258,8 @@ impl Vocabulary {
     pub fn ignore(&mut self, name: Name, category: Option<&[u8]>) {
         self.ignored += 1;
         let known = self.find(name).is_some();
-        if let Some(lack) = self.lack(name, known, category, self.used()) {
-            self.news.tell(name, lack);
+        if let Some(exceeded) = self.exceeded_limit(name, known, category, self.used()) {
+            self.notices.report_ignored(name, exceeded);
         }
     }
 
@@ -268,37 +274,37 @@ impl Vocabulary {
     }
 
     /// Report that names are evicted in favour of new ones from now on.
-    pub fn tell_of_room(&mut self, lack: Lack) {
-        self.news.tell_of_room(lack);
+    pub fn report_limit(&mut self, exceeded: LimitExceeded) {
+        self.notices.report_limit(exceeded);
     }
 
     /// Report that nearly all values of an attribute are new.
-    pub fn tell_of_identifier(&mut self, attribute: u32, is_label: bool) {
+    pub fn report_identifier(&mut self, attribute: u32, is_label: bool) {
         let name = self.attributes[attribute as usize].name.name();
-        self.news.tell_of_identifier(name, is_label);
+        self.notices.report_identifier(name, is_label);
     }
 
     /// Report that an attribute is treated as points in time.
-    pub fn tell_of_time(&mut self, attribute: u32) {
+    pub fn report_time(&mut self, attribute: u32) {
         let name = self.attributes[attribute as usize].name.name();
-        self.news.tell_of_time(name);
+        self.notices.report_time(name);
     }
 
     /// Report that an attribute is treated as text.
-    pub fn tell_of_text(&mut self, attribute: u32) {
+    pub fn report_text(&mut self, attribute: u32) {
         let name = self.attributes[attribute as usize].name.name();
-        self.news.tell_of_text(name);
+        self.notices.report_text(name);
     }
 
     /// Report that an attribute has a sentinel.
-    pub fn tell_of_sentinel(&mut self, attribute: u32, value: f64) {
+    pub fn report_sentinel(&mut self, attribute: u32, value: f64) {
         let name = self.attributes[attribute as usize].name.name();
-        self.news.tell_of_sentinel(name, value);
+        self.notices.report_sentinel(name, value);
     }
 
     /// Messages on attributes since the last call, such as those with ignored values.
-    pub fn news(&mut self) -> Vec<String> {
-        self.news.take()
+    pub fn notices(&mut self) -> Vec<String> {
+        self.notices.take()
     }
 }
 

@@ -132,11 +132,11 @@ impl Scatter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
     /// The statistics after `values` values, where runs of `alike` values are equal.
     fn observed(alike: usize, values: usize) -> Scatter {
-        let (mut scatter, mut random) = (Scatter::default(), Random(1));
+        let (mut scatter, mut random) = (Scatter::default(), TestRandom(1));
         for _ in 0..values / alike {
             let value = random.unit();
             (0..alike).for_each(|_| scatter.observe(1.0, value));

@@ -1,19 +1,19 @@
 //! Intervals around predicted numbers.
 
 use super::calibration::Calibration;
-use super::kept::{Kept, Prediction};
+use super::pending::{PendingPredictions, Prediction};
 
 /// Intervals that hold the target with the requested coverage; see the parent module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intervals {
     pub(super) calibration: Calibration,
-    pub(super) kept: Kept,
+    pub(super) pending: PendingPredictions,
 }
 
 impl Intervals {
     /// For a coverage between 0 and 1, both excluded.
     pub fn new(coverage: f64) -> Self {
-        Self { calibration: Calibration::new(coverage), kept: Kept::default() }
+        Self { calibration: Calibration::new(coverage), pending: PendingPredictions::default() }
     }
 
     /// The ends of the interval around a prediction; infinite before the first score.
@@ -31,7 +31,7 @@ impl Intervals {
         if target.is_nan() {
             if ticket > 0 && prediction.is_finite() {
                 let threshold = self.calibration.threshold();
-                self.kept.keep(Prediction { ticket, threshold, numbers: Box::new([prediction]) });
+                self.pending.keep(Prediction { ticket, threshold, numbers: Box::new([prediction]) });
             }
         } else if learned {
             self.learn(prediction, target, ticket);
@@ -40,8 +40,8 @@ impl Intervals {
     }
 
     fn learn(&mut self, prediction: f64, target: f64, ticket: u64) {
-        let (prediction, threshold) = match self.kept.take(ticket) {
-            Some(said) => (said.numbers[0], said.threshold),
+        let (prediction, threshold) = match self.pending.take(ticket) {
+            Some(prediction) => (prediction.numbers[0], prediction.threshold),
             None => (prediction, self.calibration.threshold()),
         };
         let score = (target - prediction).abs();
@@ -52,6 +52,6 @@ impl Intervals {
 
     /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
-        self.calibration.bytes() + self.kept.bytes()
+        self.calibration.bytes() + self.pending.bytes()
     }
 }

@@ -8,7 +8,7 @@
 
 use super::calibration::Calibration;
 use super::intervals::Intervals;
-use super::kept::Kept;
+use super::pending::PendingPredictions;
 use super::sets::Sets;
 use super::window::Window;
 use crate::merging::{Mean, counted_together};
@@ -21,7 +21,7 @@ impl Intervals {
     ///
     /// If a part has a different coverage.
     pub fn merge(&mut self, parts: &[&Self]) -> Result<(), Refused> {
-        self.kept = Kept::default();
+        self.pending = PendingPredictions::default();
         self.calibration.merge(&parts.iter().map(|part| &part.calibration).collect::<Vec<_>>())
     }
 }
@@ -33,7 +33,7 @@ impl Sets {
     ///
     /// If a part has a different coverage.
     pub fn merge(&mut self, parts: &[&Self]) -> Result<(), Refused> {
-        self.kept = Kept::default();
+        self.pending = PendingPredictions::default();
         self.calibration.merge(&parts.iter().map(|part| &part.calibration).collect::<Vec<_>>())
     }
 }

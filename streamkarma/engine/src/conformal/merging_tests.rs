@@ -68,7 +68,7 @@ fn sets_merge_and_other_coverages_are_refused() {
     assert!(base.merge(&[&part, &Sets::new(0.8)]).is_err());
     base.merge(&[&part]).unwrap();
     assert_eq!(base.calibration, part.calibration);
-    assert_eq!((base.kept.len(), part.kept.len()), (0, 100));
+    assert_eq!((base.pending.len(), part.pending.len()), (0, 100));
     assert!(Intervals::new(0.9).merge(&[&Intervals::new(0.95)]).is_err());
 }
 

@@ -20,10 +20,10 @@
 
 pub mod calibration;
 pub mod intervals;
-mod kept;
 mod merging;
 #[cfg(test)]
 mod merging_tests;
+mod pending;
 pub mod sets;
 mod state;
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Sets of classes.
 
 use super::calibration::Calibration;
-use super::kept::{Kept, Prediction};
+use super::pending::{PendingPredictions, Prediction};
 use crate::math::{exp, logistic};
 
 /// Sets that hold the class with the requested coverage; see the parent module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sets {
     pub(super) calibration: Calibration,
-    pub(super) kept: Kept,
+    pub(super) pending: PendingPredictions,
     /// Class probabilities of the current event.
     chances: Vec<f64>,
 }
@@ -16,7 +16,11 @@ pub struct Sets {
 impl Sets {
     /// For a coverage between 0 and 1, both excluded.
     pub fn new(coverage: f64) -> Self {
-        Self { calibration: Calibration::new(coverage), kept: Kept::default(), chances: Vec::new() }
+        Self {
+            calibration: Calibration::new(coverage),
+            pending: PendingPredictions::default(),
+            chances: Vec::new(),
+        }
     }
 
     /// Mark the classes that are in the set of an event.
@@ -47,12 +51,12 @@ impl Sets {
         let threshold = self.calibration.threshold();
         match class {
             None if ticket > 0 => {
-                self.kept.keep(Prediction { ticket, threshold, numbers: self.chances.as_slice().into() });
+                self.pending.keep(Prediction { ticket, threshold, numbers: self.chances.as_slice().into() });
             }
             Some(class) if learned => {
-                let before = self.kept.take(ticket);
+                let before = self.pending.take(ticket);
                 let (threshold, chances) = match &before {
-                    Some(said) => (said.threshold, &*said.numbers),
+                    Some(prediction) => (prediction.threshold, &*prediction.numbers),
                     None => (threshold, self.chances.as_slice()),
                 };
                 // A class that was unknown then had probability zero.
@@ -86,6 +90,6 @@ impl Sets {
 
     /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
-        self.calibration.bytes() + self.kept.bytes()
+        self.calibration.bytes() + self.pending.bytes()
     }
 }

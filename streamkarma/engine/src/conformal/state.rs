@@ -2,7 +2,7 @@
 
 use super::calibration::Calibration;
 use super::intervals::Intervals;
-use super::kept::{Kept, MOST, MOST_NUMBERS, Prediction};
+use super::pending::{MOST, MOST_NUMBERS, PendingPredictions, Prediction};
 use super::sets::Sets;
 use super::window::Window;
 use crate::state::{Refused, State, ensure};
@@ -19,7 +19,7 @@ const LARGEST: f64 = 1e300;
 impl Intervals {
     /// Everything learned.
     pub fn state(&self) -> State {
-        state(&self.calibration, &self.kept)
+        state(&self.calibration, &self.pending)
     }
 
     /// Restore a state.
@@ -28,9 +28,9 @@ impl Intervals {
     ///
     /// If the state is invalid. This is then unchanged.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
-        let (calibration, kept) = restored(&self.calibration, state)?;
-        ensure(kept.all().all(|said| said.numbers.len() == 1), CONTRADICTION)?;
-        (self.calibration, self.kept) = (calibration, kept);
+        let (calibration, pending) = restored(&self.calibration, state)?;
+        ensure(pending.all().all(|prediction| prediction.numbers.len() == 1), CONTRADICTION)?;
+        (self.calibration, self.pending) = (calibration, pending);
         Ok(())
     }
 }
@@ -38,7 +38,7 @@ impl Intervals {
 impl Sets {
     /// Everything learned.
     pub fn state(&self) -> State {
-        state(&self.calibration, &self.kept)
+        state(&self.calibration, &self.pending)
     }
 
     /// Restore a state.
@@ -47,37 +47,43 @@ impl Sets {
     ///
     /// If the state is invalid. This is then unchanged.
     pub fn restore(&mut self, state: &State) -> Result<(), Refused> {
-        let (calibration, kept) = restored(&self.calibration, state)?;
+        let (calibration, pending) = restored(&self.calibration, state)?;
         let is_chance = |chance: &f64| (0.0..=1.0).contains(chance);
-        let sound = kept.all().all(|said| said.numbers.iter().all(is_chance));
+        let sound = pending.all().all(|prediction| prediction.numbers.iter().all(is_chance));
         let scores = calibration.window.sorted().iter().all(is_chance);
         ensure(sound && scores, CONTRADICTION)?;
-        (self.calibration, self.kept) = (calibration, kept);
+        (self.calibration, self.pending) = (calibration, pending);
         Ok(())
     }
 }
 
-fn state(calibration: &Calibration, kept: &Kept) -> State {
+fn state(calibration: &Calibration, pending: &PendingPredictions) -> State {
     let mut state = State::default();
-    let (window, count) = (&calibration.window, kept.len());
+    let (window, count) = (&calibration.window, pending.len());
     let scores: Vec<f64> = window.in_order().map(|(_, score)| score).collect();
     let learned_at = [window.count()].into_iter().chain(window.in_order().map(|(at, _)| at));
     let learned_at: Vec<i64> = learned_at.map(|at| at as i64).collect();
-    let numbers: Vec<f64> = kept.all().flat_map(|said| &said.numbers).copied().collect();
+    let numbers: Vec<f64> = pending.all().flat_map(|prediction| &prediction.numbers).copied().collect();
     // Infinity, for all labels, cannot be stored in a file.
-    let threshold = |said: &Prediction| if said.threshold == f64::INFINITY { -2.0 } else { said.threshold };
+    let threshold = |prediction: &Prediction| {
+        if prediction.threshold == f64::INFINITY { -2.0 } else { prediction.threshold }
+    };
     state.put_f64s("share", vec![calibration.share], &[1]);
     state.put_i64s(LEARNED_AT, learned_at, &[scores.len() + 1]);
     let size = scores.len();
     state.put_f64s("scores", scores, &[size]);
-    state.put_u64s("tickets", kept.all().map(|said| said.ticket).collect(), &[count]);
-    state.put_f64s("thresholds", kept.all().map(threshold).collect(), &[count]);
-    state.put_i64s("sizes", kept.all().map(|said| said.numbers.len() as i64).collect(), &[count]);
+    state.put_u64s("tickets", pending.all().map(|prediction| prediction.ticket).collect(), &[count]);
+    state.put_f64s("thresholds", pending.all().map(threshold).collect(), &[count]);
+    state.put_i64s(
+        "sizes",
+        pending.all().map(|prediction| prediction.numbers.len() as i64).collect(),
+        &[count],
+    );
     state.put_f64s("numbers", numbers.clone(), &[numbers.len()]);
     state
 }
 
-fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Kept), Refused> {
+fn restored(before: &Calibration, state: &State) -> Result<(Calibration, PendingPredictions), Refused> {
     let (&[share], scores) = (state.f64s("share")?.0, state.f64s("scores")?.0) else {
         return Err(CONTRADICTION.to_owned());
     };
@@ -88,7 +94,7 @@ fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Kept), 
     let (count, learned_at) = restored_counts(state, scores.len())?;
     let numbers = learned_at.into_iter().zip(scores.iter().copied()).collect();
     (calibration.share, calibration.window) = (share, Window::of(calibration.window.most(), count, numbers));
-    Ok((calibration, restored_kept(state)?))
+    Ok((calibration, restored_pending(state)?))
 }
 
 /// The total number of scores, and the number when each remaining one arrived.
@@ -104,7 +110,7 @@ fn restored_counts(state: &State, scores: usize) -> Result<(u64, Vec<u64>), Refu
     Ok((count as u64, learned_at.iter().map(|&at| at as u64).collect()))
 }
 
-fn restored_kept(state: &State) -> Result<Kept, Refused> {
+fn restored_pending(state: &State) -> Result<PendingPredictions, Refused> {
     let (tickets, thresholds) = (state.u64s("tickets")?.0, state.f64s("thresholds")?.0);
     let (sizes, mut numbers) = (state.i64s("sizes")?.0, state.f64s("numbers")?.0);
     let count = tickets.len();
@@ -115,14 +121,14 @@ fn restored_kept(state: &State) -> Result<Kept, Refused> {
         && thresholds.iter().chain(numbers).all(|each| each.abs() <= LARGEST)
         && !tickets.contains(&0);
     ensure(sound, CONTRADICTION)?;
-    let mut kept = Kept::default();
+    let mut pending = PendingPredictions::default();
     for ((&ticket, &threshold), &size) in tickets.iter().zip(thresholds).zip(sizes) {
         let own = usize::try_from(size).ok().and_then(|size| numbers.split_at_checked(size));
         let (own, rest) = own.ok_or(CONTRADICTION)?;
         numbers = rest;
         let threshold = if threshold == -2.0 { f64::INFINITY } else { threshold };
-        kept.keep(Prediction { ticket, threshold, numbers: own.into() });
+        pending.keep(Prediction { ticket, threshold, numbers: own.into() });
     }
-    ensure(numbers.is_empty() && kept.len() == count, CONTRADICTION)?;
-    Ok(kept)
+    ensure(numbers.is_empty() && pending.len() == count, CONTRADICTION)?;
+    Ok(pending)
 }

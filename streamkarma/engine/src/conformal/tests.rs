@@ -1,20 +1,20 @@
 //! Tests of intervals and sets on random streams that change.
 
 use super::{Intervals, Sets};
-use crate::random::Random;
 use crate::state::{Array, State};
+use crate::test_random::TestRandom;
 
 const EVENTS: usize = 6000;
 
 /// Noise whose size differs in each third.
 fn noise() -> Vec<f64> {
-    let mut random = Random(3);
+    let mut random = TestRandom(3);
     (0..EVENTS).map(|t| [1.0, 30.0, 0.3][3 * t / EVENTS] * (random.unit() - 0.5)).collect()
 }
 
 /// Scores of three classes, the last of which appears later, and classes that fit them more or less.
 fn classes() -> (Vec<[f64; 3]>, Vec<usize>) {
-    let mut random = Random(5);
+    let mut random = TestRandom(5);
     let scores: Vec<[f64; 3]> = (0..EVENTS).map(|_| [0; 3].map(|_| 3.0 * random.unit())).collect();
     let best = |own: &[f64; 3]| {
         let noisy = own.map(|score| score + random.unit());

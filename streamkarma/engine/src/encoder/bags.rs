@@ -25,12 +25,12 @@ const MOST_TAGS: usize = MOST_WORDS;
 pub(super) struct Bag {
     name: NewName,
     terms: Vec<Term>,
-    source: Source,
+    source: BagSource,
 }
 
 /// What a bag was made from.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum BagSource {
     Tags,
     Words { is_prose: bool },
     Time(Moment),
@@ -39,12 +39,12 @@ enum Source {
 #[derive(Clone, Debug)]
 struct Term {
     text: Range<usize>,
-    what: What,
+    kind: TermKind,
     value: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum TermKind {
     /// A word or a tag.
     Word,
     /// Two neighbouring words.
@@ -78,11 +78,11 @@ impl Encoder {
         let bag = self.bag(name);
         let mut found = Vec::new();
         terms(text, |term, is_pair| {
-            let what = if is_pair { What::Pair } else { What::Word };
-            found.push(Term { text: self.keep(term.as_bytes()), what, value: 1.0 });
+            let kind = if is_pair { TermKind::Pair } else { TermKind::Word };
+            found.push(Term { text: self.keep(term.as_bytes()), kind, value: 1.0 });
         });
         let bag = &mut self.bags[bag];
-        (bag.terms, bag.source) = (found, Source::Words { is_prose: is_prose(text) });
+        (bag.terms, bag.source) = (found, BagSource::Words { is_prose: is_prose(text) });
     }
 
     /// Read a point in time for the attribute of that name.
@@ -90,18 +90,18 @@ impl Encoder {
         let bag = self.bag(name);
         let terms = moment.parts().into_iter().map(|(part, value)| {
             let text = self.keep(part.as_bytes());
-            Term { text, what: What::Part, value }
+            Term { text, kind: TermKind::Part, value }
         });
         let terms = terms.collect();
         let bag = &mut self.bags[bag];
-        (bag.terms, bag.source) = (terms, Source::Time(moment));
+        (bag.terms, bag.source) = (terms, BagSource::Time(moment));
     }
 
     /// Start the tags of an attribute; returns the index of the bag.
     pub fn bag(&mut self, name: Name) -> usize {
         self.missing(name);
         let name = self.new_name(None, name);
-        self.bags.push(Bag { name, terms: Vec::new(), source: Source::Tags });
+        self.bags.push(Bag { name, terms: Vec::new(), source: BagSource::Tags });
         self.bags.len() - 1
     }
 
@@ -109,7 +109,7 @@ impl Encoder {
     pub fn tag(&mut self, bag: usize, text: &[u8]) {
         if self.bags[bag].terms.len() < MOST_TAGS && !self.rules.is_nothing(text) {
             let text = self.keep(text);
-            self.bags[bag].terms.push(Term { text, what: What::Word, value: 1.0 });
+            self.bags[bag].terms.push(Term { text, kind: TermKind::Word, value: 1.0 });
         }
     }
 
@@ -119,7 +119,7 @@ impl Encoder {
         for bag in &mut bags {
             self.count_terms(&mut bag.terms);
             let attribute = self.vocabulary.find(self.name_of(&bag.name));
-            if let Source::Time(moment) = bag.source {
+            if let BagSource::Time(moment) = bag.source {
                 self.begin_since(attribute, &bag.name, moment);
             }
             let mut rare = 0.0;
@@ -131,7 +131,7 @@ impl Encoder {
             }
             if rare > 0.0 {
                 let text = self.keep(RARE.as_bytes());
-                let term = Term { text, what: What::Word, value: rare.sqrt() };
+                let term = Term { text, kind: TermKind::Word, value: rare.sqrt() };
                 if let Some(attribute) = attribute.filter(|_| !self.place(attribute, &bag.name, &term)) {
                     self.push_new(&NewName::Known(attribute), &term);
                 }
@@ -149,7 +149,7 @@ impl Encoder {
             first.value += if is_same { next.value } else { 0.0 };
             is_same
         });
-        let counts = terms.iter().filter(|term| term.what != What::Pair);
+        let counts = terms.iter().filter(|term| term.kind != TermKind::Pair);
         let norm = counts.map(|term| term.value * term.value).sum::<f64>().sqrt();
         terms.iter_mut().for_each(|term| term.value /= norm);
     }
@@ -158,7 +158,7 @@ impl Encoder {
     fn place(&mut self, attribute: Option<u32>, name: &NewName, term: &Term) -> bool {
         let category = &self.bytes[term.text.clone()];
         let Some(attribute) = attribute else {
-            let has_place = term.what != What::Pair;
+            let has_place = term.kind != TermKind::Pair;
             if has_place {
                 self.push_new(name, term);
             }
@@ -170,14 +170,14 @@ impl Encoder {
             self.has_several = true;
             return true;
         }
-        let has_place = match term.what {
-            What::Part => true,
-            What::Word => {
+        let has_place = match term.kind {
+            TermKind::Part => true,
+            TermKind::Word => {
                 let name = self.vocabulary.name(attribute);
                 let is_first = self.vocabulary.category_count(attribute) < FEW || self.survey.is_some();
                 is_first || self.comes_again(name, category)
             }
-            What::Pair => {
+            TermKind::Pair => {
                 let name = self.vocabulary.name(attribute);
                 PAIR_TIMES.iter().all(|time| self.comes_again(name, &[category, &[*time]].concat()))
             }
@@ -190,7 +190,7 @@ impl Encoder {
 
     /// Words and tags have rates as categories do; there are too many pairs for that, and too few parts.
     fn note_term(&mut self, attribute: Option<u32>, term: &Term) {
-        if let Some(attribute) = attribute.filter(|_| term.what == What::Word) {
+        if let Some(attribute) = attribute.filter(|_| term.kind == TermKind::Word) {
             self.note_kept(attribute, term.text.clone());
         }
     }
@@ -215,14 +215,14 @@ impl Encoder {
         let category = &self.bytes[term.text.clone()];
         if let Some(attribute) = attribute.filter(|_| learned) {
             let name = self.vocabulary.name(attribute);
-            if term.what == What::Pair {
+            if term.kind == TermKind::Pair {
                 self.once.add_again(name, category, &PAIR_TIMES);
             } else {
                 self.once.add(name, category);
                 self.unclean.push((attribute, Unclean::Rare));
             }
         }
-        if term.what == What::Pair { 0.0 } else { term.value * term.value }
+        if term.kind == TermKind::Pair { 0.0 } else { term.value * term.value }
     }
 
     /// Count texts that were prose and sets of tags, remember times, and report what is a text or a time.
@@ -231,9 +231,9 @@ impl Encoder {
             let Bag { name, source, .. } = &self.bags[at];
             let Some(attribute) = self.vocabulary.find(self.name_of(name)) else { continue };
             match *source {
-                Source::Tags => self.tallies[attribute as usize].tags += 1,
-                Source::Words { is_prose } => self.count_prose(attribute, is_prose),
-                Source::Time(moment) => self.remember_time(attribute, moment),
+                BagSource::Tags => self.tallies[attribute as usize].tags += 1,
+                BagSource::Words { is_prose } => self.count_prose(attribute, is_prose),
+                BagSource::Time(moment) => self.remember_time(attribute, moment),
             }
         }
     }
@@ -242,7 +242,7 @@ impl Encoder {
     pub(super) fn remember_times(&mut self) {
         for at in 0..self.bags.len() {
             let Bag { name, source, .. } = &self.bags[at];
-            if let (Source::Time(moment), Some(attribute)) =
+            if let (BagSource::Time(moment), Some(attribute)) =
                 (*source, self.vocabulary.find(self.name_of(name)))
             {
                 self.remember_time(attribute, moment);
@@ -255,7 +255,7 @@ impl Encoder {
         tally.prose += u64::from(is_prose);
         self.has_prose |= is_prose;
         if is_prose && tally.prose == TOLD {
-            self.vocabulary.tell_of_text(attribute);
+            self.vocabulary.report_text(attribute);
         }
     }
 }

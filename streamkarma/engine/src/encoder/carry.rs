@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::{Encoder, Following, Item, New, NewName, RARE};
 use crate::encoded::Encoded;
-use crate::entities::{Carry, PastLabel, PastLabels, Remembered, Rules};
+use crate::entities::{Carry, EntityRules, PastLabel, PastLabels, Remembered};
 use crate::math::log1p;
 use crate::names::Name;
 use crate::vocabulary::NOBODY;
@@ -26,16 +26,16 @@ impl Encoder {
 
     /// Set whether later events that are not learned may come again to be learned, and whether events are complete,
     /// with the past values of their entities.
-    pub fn set_asking(&mut self, asks: bool, is_whole: bool) {
+    pub fn set_awaiting(&mut self, awaiting: bool, is_whole: bool) {
         if let Some(following) = &mut self.following {
-            (following.asks, following.pauses) = (asks, is_whole);
+            (following.awaiting, following.pauses) = (awaiting, is_whole);
         }
     }
 
     /// Whether a name is that of the entity or the time of events.
     pub fn is_followed(&self, name: &[u8]) -> bool {
         self.following.as_ref().is_some_and(|following| {
-            let Rules { entity, time, .. } = &following.rules;
+            let EntityRules { entity, time, .. } = &following.rules;
             **entity == *name || time.as_deref() == Some(name)
         })
     }
@@ -194,12 +194,12 @@ impl Encoder {
         let known = |new: &New| if let NewName::Known(attribute) = new.name { Some(attribute) } else { None };
         let new: BTreeSet<u32> = new.iter().filter_map(known).collect();
         // Both are ascending.
-        let mut said = own.iter().map(|each| each.attribute).peekable();
+        let mut present = own.iter().map(|each| each.attribute).peekable();
         for each in entities.values_at(at) {
             let attribute = each.attribute;
-            while said.next_if(|&own| own < attribute).is_some() {}
+            while present.next_if(|&own| own < attribute).is_some() {}
             let mut is_there = || {
-                said.peek() == Some(&attribute) || new.contains(&attribute) || in_bags.contains(&attribute)
+                present.peek() == Some(&attribute) || new.contains(&attribute) || in_bags.contains(&attribute)
             };
             if rules.carry != Carry::Last && is_there() {
                 continue;
@@ -310,12 +310,12 @@ impl Encoder {
             if !following.new.is_empty() {
                 self.add_new(&std::mem::take(&mut following.new), now, &mut following.own);
             }
-            let asked = following.asks && !learned;
-            following.entities.remember(following.place, &name, &following.own, now, asked);
+            let awaiting = following.awaiting && !learned;
+            following.entities.remember(following.place, &name, &following.own, now, awaiting);
             following.is_remembered = true;
             following.spare = name;
         }
-        if !following.pauses && (learned || !following.asks) {
+        if !following.pauses && (learned || !following.awaiting) {
             following.advance(now);
         }
         self.following = Some(following);

@@ -1,7 +1,7 @@
 //! The entity and the time of the current event, and the past values of entities.
 
 use super::New;
-use crate::entities::{Entities, PastLabel, PastLabels, Remembered, Rules};
+use crate::entities::{Entities, EntityRules, PastLabel, PastLabels, Remembered};
 use crate::json::EXACT;
 use crate::kinds::told_moment;
 use crate::spelled::{name_of, spelled_number};
@@ -12,7 +12,7 @@ use crate::times::seconds_since_1970;
 #[derive(Clone, Debug)]
 pub struct Following {
     /// How entities are identified, and what is carried into their events.
-    pub rules: Rules,
+    pub rules: EntityRules,
     /// Maximum length of an entity's name in bytes; a longer name is treated as none.
     pub(super) longest_name: usize,
     /// Their past values.
@@ -23,7 +23,7 @@ pub struct Following {
     /// Whether events are neither remembered nor have anything carried into them.
     pub(super) pauses: bool,
     /// Whether events that are not learned may come again to be learned.
-    pub(super) asks: bool,
+    pub(super) awaiting: bool,
     /// The entity of the current event, its index if it is known, and the event's time.
     pub(super) entity: Option<Vec<u8>>,
     /// Scratch buffer for the name of the next one.
@@ -48,7 +48,7 @@ pub struct Following {
 
 impl Following {
     /// An empty one, for names of entities up to this many bytes.
-    pub fn new(rules: Rules, longest_name: usize) -> Self {
+    pub fn new(rules: EntityRules, longest_name: usize) -> Self {
         let entities = Entities::new(rules.most);
         Self {
             rules,
@@ -57,7 +57,7 @@ impl Following {
             clock: 0,
             latest: 0.0,
             pauses: false,
-            asks: false,
+            awaiting: false,
             entity: None,
             spare: Vec::new(),
             place: None,

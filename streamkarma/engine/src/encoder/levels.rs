@@ -215,7 +215,7 @@ impl Encoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
     fn added(values: &[f64]) -> Levels {
         let mut levels = Levels::default();
@@ -225,7 +225,7 @@ mod tests {
 
     /// Whole numbers below `different`.
     fn drawn(count: usize, different: usize) -> Vec<f64> {
-        let mut random = Random(7);
+        let mut random = TestRandom(7);
         (0..count).map(|_| random.below(different) as f64).collect()
     }
 

@@ -90,7 +90,7 @@ impl Encoder {
 
     fn found_sentinel(&mut self, attribute: u32, coordinate: u32, value: f64) {
         self.has_sentinels = true;
-        self.vocabulary.tell_of_sentinel(attribute, value);
+        self.vocabulary.report_sentinel(attribute, value);
         let scale = &mut self.scales[coordinate as usize];
         if scale.count() < FEW * VOTES {
             *scale = Scale::default();

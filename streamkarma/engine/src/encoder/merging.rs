@@ -18,12 +18,12 @@ use super::rare::FEW;
 use super::rates::rate_name;
 use super::survey::Survey;
 use super::time::CIRCLE;
-use super::{Encoder, Following, Once, Use};
-use crate::change::{Change, DROPPED};
+use super::{Encoder, Following, SeenOnce, Use};
 use crate::cleaning::Tally;
-use crate::entities::{Remembered, Rules};
+use crate::entities::{EntityRules, Remembered};
 use crate::scale::Scale;
 use crate::state::{Refused, ensure};
+use crate::translation::{DROPPED, Translation};
 use crate::vocabulary::{Entry, Places, Vocabulary};
 
 /// A model in a merge.
@@ -42,7 +42,7 @@ impl Encoder {
     /// # Errors
     ///
     /// If the parts cannot be merged: why, in one line. The encoder is then unchanged.
-    pub fn merge(&mut self, parts: &[&Self], hashed: bool) -> Result<Vec<Change>, Refused> {
+    pub fn merge(&mut self, parts: &[&Self], hashed: bool) -> Result<Vec<Translation>, Refused> {
         parts.iter().try_for_each(|part| self.ensure_like(part))?;
         let is_new = self.survey.as_ref().is_none_or(|survey| survey.is_empty());
         ensure(is_new, "surveys can only be merged with what they began with")?;
@@ -51,8 +51,8 @@ impl Encoder {
         let parts: Vec<Member> = parts.iter().map(|part| Member::of(part, &vocabulary)).collect();
         let statistics = Statistics::of(&base, &parts, &vocabulary);
         let all = || std::iter::once(&base).chain(&parts);
-        let changes = all().map(|member| member.change(&statistics.scales)).collect();
-        let once = Once::merged(all().map(|member| &member.encoder.once));
+        let translations = all().map(|member| member.translation(&statistics.scales)).collect();
+        let once = SeenOnce::merged(all().map(|member| &member.encoder.once));
         let sum = |count: fn(&Self) -> u64| {
             let since = |part: &Member| count(part.encoder).saturating_sub(count(base.encoder));
             parts.iter().map(since).fold(count(base.encoder), u64::saturating_add)
@@ -73,7 +73,7 @@ impl Encoder {
         (self.following, self.survey) = (following, survey);
         self.evicted = evicted.saturating_add(dropped);
         self.derive();
-        Ok(changes)
+        Ok(translations)
     }
 
     fn ensure_like(&self, part: &Self) -> Result<(), Refused> {
@@ -96,7 +96,7 @@ impl Encoder {
         // Whether the entity is also an attribute depends on the run that reads, and is in no file.
         let rules = |each: &Self| {
             let following = each.following.as_ref()?;
-            Some(Rules { is_attribute: true, ..following.rules.clone() })
+            Some(EntityRules { is_attribute: true, ..following.rules.clone() })
         };
         ensure(
             rules(self) == rules(part),
@@ -128,10 +128,10 @@ impl Encoder {
         let mut left = self.vocabulary.clone();
         for (coordinate, entry) in self.vocabulary.entries() {
             if !parts.iter().any(|part| part.vocabulary.knows(entry)) {
-                left.give_up(coordinate as u32);
+                left.evict(coordinate as u32);
             }
         }
-        left.give_up_empty(&[]);
+        left.evict_empty(&[]);
         left
     }
 
@@ -204,7 +204,7 @@ impl<'a> Member<'a> {
     }
 
     /// How it changes into a merged model with these scales.
-    fn change(&self, scales: &[Scale]) -> Change {
+    fn translation(&self, scales: &[Scale]) -> Translation {
         let Encoder { vocabulary, tallies, .. } = self.encoder;
         let places = &self.places.coordinates;
         let moved = |(coordinate, &place): (usize, &u32)| {
@@ -219,7 +219,7 @@ impl<'a> Member<'a> {
         let share = |tally: &Tally| (tally.values as f64 / self.events().max(1) as f64).min(1.0);
         let mut shares: Vec<f64> = tallies.iter().map(share).collect();
         shares[0] = 1.0;
-        Change {
+        Translation {
             attributes: self.places.attributes.clone(),
             coordinates: places.clone(),
             stretch,

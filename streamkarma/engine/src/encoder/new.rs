@@ -138,8 +138,9 @@ impl Encoder {
             };
             let category = each.category.clone().map(|range| &self.bytes[range]);
             let lacks = |others: Sizes| {
-                let lack = self.vocabulary.lack(name, known.is_some(), category, others.plus(before));
-                lack.is_some()
+                let exceeded =
+                    self.vocabulary.exceeded_limit(name, known.is_some(), category, others.plus(before));
+                exceeded.is_some()
             };
             if lacks(used) && lacks(*kept.get_or_insert_with(|| self.kept(new))) {
                 continue;

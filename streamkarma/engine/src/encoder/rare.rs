@@ -45,12 +45,12 @@ impl Tally {
 
 /// Fingerprints of categories that were seen once.
 #[derive(Clone, Debug, Default)]
-pub struct Once {
+pub struct SeenOnce {
     /// By slot; 0 if free. Empty until the first one.
     fingerprints: Vec<u32>,
 }
 
-impl Once {
+impl SeenOnce {
     fn find(attribute: Name, category: &[u8]) -> (usize, u32) {
         // FNV-1a, the same on every machine and in every model, with its bits spread by a final multiplication.
         let bytes = attribute.text().iter().chain(&[0xff]).chain(category);
@@ -186,7 +186,7 @@ impl Encoder {
         let tally = &self.tallies[attribute as usize];
         if tally.rare + 1 == MANY && tally.is_new_mostly() {
             let is_label = self.is_carried_label(self.vocabulary.name(attribute));
-            self.vocabulary.tell_of_identifier(attribute, is_label);
+            self.vocabulary.report_identifier(attribute, is_label);
         }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn only_added_categories_are_found() {
-        let mut once = Once::default();
+        let mut once = SeenOnce::default();
         let names: Vec<String> = (0..200).map(|i| format!("category {i}")).collect();
         let (attribute, other) = (Name::Text(b"three"), Name::Text(b"four"));
         names.iter().for_each(|name| once.add(attribute, name.as_bytes()));
@@ -205,7 +205,7 @@ mod tests {
         assert!(names.iter().filter(|name| once.has(attribute, name.as_bytes())).count() >= 195);
         assert!(!names.iter().any(|name| once.has(other, name.as_bytes())));
         let rows: Vec<_> = once.rows().collect();
-        assert_eq!(Once::from_rows(&rows).unwrap().fingerprints, once.fingerprints);
-        assert!(Once::from_rows(&[[1 << 16, 1]]).is_err());
+        assert_eq!(SeenOnce::from_rows(&rows).unwrap().fingerprints, once.fingerprints);
+        assert!(SeenOnce::from_rows(&[[1 << 16, 1]]).is_err());
     }
 }

@@ -3,17 +3,18 @@
 //! A name or category is evicted the sooner, the longer ago it last occurred and the fewer events had it: the
 //! criterion is the number of events since then, divided by the square root of its count. Neither alone would do: by
 //! time, a name that occurs now and then is evicted before one that occurred twice recently; by count, a name that was
-//! once common stays for ever. One in [`GIVEN_UP`] is evicted at a time, so that the search costs little per new name.
+//! once common stays for ever. One in [`EVICTED_PART`] is evicted at a time, so that the search costs little per new
+//! name.
 
 use super::rates::RatePlaces;
 use super::{Encoder, Levels, New, NewName, Sentinels, Tally};
 use crate::encoded::Encoded;
-use crate::names::{Lack, Name};
+use crate::names::{LimitExceeded, Name};
 use crate::scale::Scale;
 use crate::vocabulary::{NOBODY, PASSING, Sizes, size};
 
 /// One in this many is evicted when none is free.
-const GIVEN_UP: usize = 16;
+const EVICTED_PART: usize = 16;
 
 /// When something last occurred, and how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,14 +77,16 @@ impl Encoder {
         exhausted: &mut Exhausted,
     ) {
         let known = self.vocabulary.find(name).is_some();
-        while let Some(lack) = self.vocabulary.lack(name, known, category, self.vocabulary.used()) {
-            let exhausted = match lack {
-                Lack::Name(_) | Lack::Category(_) => return,
-                Lack::Attributes(_) => &mut exhausted.attributes,
-                Lack::Coordinates(_) | Lack::Bytes(_) => &mut exhausted.coordinates,
+        while let Some(exceeded) =
+            self.vocabulary.exceeded_limit(name, known, category, self.vocabulary.used())
+        {
+            let exhausted = match exceeded {
+                LimitExceeded::Name(_) | LimitExceeded::Category(_) => return,
+                LimitExceeded::Attributes(_) => &mut exhausted.attributes,
+                LimitExceeded::Coordinates(_) | LimitExceeded::Bytes(_) => &mut exhausted.coordinates,
             };
             // The search is not repeated, as an event may have a million names.
-            *exhausted = *exhausted || !self.make_room(new, lack);
+            *exhausted = *exhausted || !self.make_room(new, exceeded);
             if *exhausted {
                 return;
             }
@@ -91,36 +94,36 @@ impl Encoder {
     }
 
     /// Evict some of what is lacking; false if the event needs all of it.
-    fn make_room(&mut self, new: &[New], lack: Lack) -> bool {
+    fn make_room(&mut self, new: &[New], exceeded: LimitExceeded) -> bool {
         let (now, before) = (self.now(), self.vocabulary.used());
         for item in &self.items {
             self.uses[item.coordinate as usize].last = now;
         }
         self.keep_rates(now);
-        match lack {
-            Lack::Attributes(_) => self.give_up_attributes(now, &needed(new)),
-            _ => self.give_up_coordinates(now),
+        match exceeded {
+            LimitExceeded::Attributes(_) => self.evict_attributes(now, &needed(new)),
+            _ => self.evict_coordinates(now),
         }
         self.forget_rates();
         let left = self.vocabulary.used();
         let is_less = (left.coordinates, left.attributes) < (before.coordinates, before.attributes);
         if is_less {
-            self.vocabulary.tell_of_room(lack);
+            self.vocabulary.report_limit(exceeded);
         }
         is_less
     }
 
-    fn give_up_coordinates(&mut self, now: u64) {
+    fn evict_coordinates(&mut self, now: u64) {
         let uses = self.uses.iter().zip(0..).skip(1);
         let is_candidate = |each: &Use, k| each.last < now && self.vocabulary.owner(k as usize) != NOBODY;
         let candidates: Vec<(f64, u32)> =
             uses.filter(|&(each, k)| is_candidate(each, k)).map(|(each, k)| (each.disuse(now), k)).collect();
-        let most = self.vocabulary.used().coordinates / GIVEN_UP;
-        least_used(candidates, most).into_iter().for_each(|coordinate| self.give_up(coordinate));
+        let most = self.vocabulary.used().coordinates / EVICTED_PART;
+        least_used(candidates, most).into_iter().for_each(|coordinate| self.evict(coordinate));
     }
 
     /// Attributes that are `needed` are kept, whether they have coordinates or not.
-    fn give_up_attributes(&mut self, now: u64, needed: &[u32]) {
+    fn evict_attributes(&mut self, now: u64, needed: &[u32]) {
         let owners: Vec<u32> = (0..self.uses.len()).map(|k| self.vocabulary.owner(k)).collect();
         let mut joint = vec![Use::default(); self.vocabulary.attribute_count()];
         for (each, &owner) in self.uses.iter().zip(&owners).filter(|(_, owner)| **owner != NOBODY) {
@@ -133,21 +136,21 @@ impl Encoder {
             .map(|(each, a)| (each.disuse(now), a))
             .collect();
         let mut is_gone = vec![false; joint.len()];
-        for attribute in least_used(candidates, self.vocabulary.used().attributes / GIVEN_UP) {
+        for attribute in least_used(candidates, self.vocabulary.used().attributes / EVICTED_PART) {
             is_gone[attribute as usize] = true;
         }
         for (&owner, k) in owners.iter().zip(0..) {
             if owner != NOBODY && is_gone[owner as usize] {
-                self.give_up(k);
+                self.evict(k);
             }
         }
-        self.give_up_empty(needed);
+        self.evict_empty(needed);
     }
 
-    fn give_up(&mut self, coordinate: u32) {
+    fn evict(&mut self, coordinate: u32) {
         let k = coordinate as usize;
         self.levels[k] = Levels::default();
-        self.vocabulary.give_up(coordinate);
+        self.vocabulary.evict(coordinate);
         let generation = self.uses[k].generation.saturating_add(1);
         (self.uses[k], self.scales[k]) = (Use { generation, ..Use::default() }, Scale::default());
         self.sentinels[k] = Sentinels::default();
@@ -156,8 +159,8 @@ impl Encoder {
         self.evicted += 1;
     }
 
-    fn give_up_empty(&mut self, needed: &[u32]) {
-        let empty = self.vocabulary.give_up_empty(needed);
+    fn evict_empty(&mut self, needed: &[u32]) {
+        let empty = self.vocabulary.evict_empty(needed);
         for &attribute in &empty {
             self.tallies[attribute as usize] = Tally::default();
             self.seen[attribute as usize] = 0;
@@ -168,7 +171,7 @@ impl Encoder {
 
     /// Report to the learners what was evicted for the next event.
     pub(super) fn hand_over_gone(&mut self, out: &mut Encoded) {
-        self.give_up_empty(&[]);
+        self.evict_empty(&[]);
         let mut gone = std::mem::take(&mut self.gone);
         gone.before = out.values.len();
         gone.attributes.sort_unstable();

@@ -1,6 +1,6 @@
 //! The learned state of an encoder, as numbers.
 
-use super::{Encoder, Levels, Once, Use};
+use super::{Encoder, Levels, SeenOnce, Use};
 use crate::cleaning::{self, Sentinels, Tally};
 use crate::scale::{self, Scale};
 use crate::state::{Refused, ensure};
@@ -14,7 +14,7 @@ pub struct Counts {
     /// Counts of what happened to the values of each attribute.
     pub tallies: Vec<Tally>,
     /// Categories that were seen once.
-    pub once: Once,
+    pub once: SeenOnce,
     /// When each coordinate last occurred, and how often.
     pub uses: Vec<Use>,
     /// Number of coordinates evicted so far.
@@ -28,7 +28,7 @@ impl Encoder {
     }
 
     /// Categories that were seen once.
-    pub fn once(&self) -> &Once {
+    pub fn once(&self) -> &SeenOnce {
         &self.once
     }
 
@@ -104,18 +104,18 @@ impl Encoder {
 
 /// The levels of each coordinate, from the rows of its moments and the observed values.
 fn levels_of(moments: &[f64], levels: &[(usize, f64, u64)]) -> Result<Vec<Levels>, Refused> {
-    let said = moments.chunks_exact(WIDTH).map(|row| row[WIDTH - 1]);
-    let mut values = vec![Vec::new(); said.len()];
+    let stored = moments.chunks_exact(WIDTH).map(|row| row[WIDTH - 1]);
+    let mut values = vec![Vec::new(); stored.len()];
     for &(coordinate, value, times) in levels {
         let at = values.get_mut(coordinate).ok_or("values are counted for coordinates that do not exist")?;
         at.push((value, times));
     }
-    let halvings = |said: f64| -> Result<u32, Refused> {
+    let halvings = |stored: f64| -> Result<u32, Refused> {
         ensure(
-            said.fract() == 0.0 && (0.0..=64.0).contains(&said),
+            stored.fract() == 0.0 && (0.0..=64.0).contains(&stored),
             "a sample can be halved at most 64 times",
         )?;
-        Ok(said as u32)
+        Ok(stored as u32)
     };
-    said.zip(values).map(|(said, values)| Levels::of(halvings(said)?, &values)).collect()
+    stored.zip(values).map(|(stored, values)| Levels::of(halvings(stored)?, &values)).collect()
 }

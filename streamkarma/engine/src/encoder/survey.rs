@@ -12,9 +12,9 @@ mod ending;
 mod tests;
 
 use super::Encoder;
-use crate::change::DROPPED;
 use crate::scale::summary::{self, Summary};
 use crate::state::{Refused, State, ensure};
+use crate::translation::DROPPED;
 
 /// The results so far.
 #[derive(Clone, Debug)]
@@ -44,10 +44,10 @@ impl Encoder {
     }
 
     /// Provide a summary for each coordinate, and clear that of an evicted one.
-    pub(super) fn fit_survey(&mut self, given_up: Option<u32>) {
+    pub(super) fn fit_survey(&mut self, evicted: Option<u32>) {
         if let Some(survey) = &mut self.survey {
             survey.numbers.resize(self.vocabulary.coordinate_count(), Summary::default());
-            if let Some(coordinate) = given_up {
+            if let Some(coordinate) = evicted {
                 survey.numbers[coordinate as usize] = Summary::default();
             }
         }

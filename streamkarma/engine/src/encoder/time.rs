@@ -38,7 +38,7 @@ impl Encoder {
         *latest = now.max(*latest);
         let is_told = self.rules.kind_of(self.vocabulary.name(attribute).text()).is_some();
         if is_first && now > 0 && !is_told {
-            self.vocabulary.tell_of_time(attribute);
+            self.vocabulary.report_time(attribute);
         }
     }
 

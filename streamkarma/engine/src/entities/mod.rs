@@ -45,7 +45,7 @@ impl Carry {
 
 /// How events are assigned to entities, and how past values are used.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
+pub struct EntityRules {
     /// The attribute that identifies the entity.
     pub entity: Box<[u8]>,
     /// Whether it is also a regular attribute.

@@ -12,13 +12,13 @@
 //! only one bin.
 
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::learners::expanded::{
     Expanded, Expansion, Items, UNSEEN, pair, pair_at, pair_place, pair_places, pairs_of,
 };
-use crate::learners::explicit::{Carried, Explicit, Set};
+use crate::learners::explicit::{Explicit, Set, Translated};
 use crate::learners::linear::Step;
 use crate::state::Refused;
+use crate::translation::Translation;
 
 /// Number of bins of a numeric value: knots at standardised values half a deviation apart around 0.
 const KNOTS: u32 = 8;
@@ -138,20 +138,21 @@ impl Expansion for BinFeatures {
 
     /// The new weight of a knot is the old prediction at its value, since weights interpolate. This is approximate
     /// beyond the outermost knots and between other knots, and for pairs, which interpolate in both values.
-    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
+    fn translator<'a>(&'a self, translation: &'a Translation) -> impl FnMut(u32, &mut Vec<Translated>) + 'a {
         // Each bin occurs in many pairs.
         let mut known: Vec<Vec<(u32, f64)>> = Vec::new();
         move |place, into| {
             let (low, high) = pair_at(place);
             while known.len() <= high as usize {
-                known.push(carried(known.len() as u32, change));
+                known.push(translated(known.len() as u32, translation));
             }
             for &(one, part) in &known[low as usize] {
                 for &(other, other_part) in &known[high as usize] {
                     let (factor, place) = (part * other_part, pair_place(one, other));
-                    into.extend(
-                        place.map(|place| Carried { information: factor, ..Carried::shifted(place, factor) }),
-                    );
+                    into.extend(place.map(|place| Translated {
+                        information: factor,
+                        ..Translated::shifted(place, factor)
+                    }));
                 }
             }
         }
@@ -177,11 +178,11 @@ impl Expansion for BinFeatures {
 }
 
 /// The bins that receive what was learned for a bin, with the fraction for each.
-fn carried(bin: u32, change: &Change) -> Vec<(u32, f64)> {
+fn translated(bin: u32, translation: &Translation) -> Vec<(u32, f64)> {
     let (coordinate, knot) = (bin / BINS, bin % BINS);
-    let Some(moved) = change.coordinate(coordinate) else { return Vec::new() };
+    let Some(moved) = translation.coordinate(coordinate) else { return Vec::new() };
     let first = moved.saturating_mul(BINS);
-    let (shift, stretch) = (change.shift[coordinate as usize], change.stretch[coordinate as usize]);
+    let (shift, stretch) = (translation.shift[coordinate as usize], translation.stretch[coordinate as usize]);
     if knot == KNOTS || (shift, stretch) == (0.0, 1.0) {
         return vec![(first.saturating_add(knot), 1.0)];
     }

@@ -88,12 +88,12 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
     /// Errors of some labels, of which more are wrong from `change` on, each observed `times` times. Returns the label
     /// at the first alarm, and the weight of the new events at that point.
     fn alarm(times: usize, weight: f64, labels: usize, change: usize) -> Option<(usize, f64)> {
-        let (mut errors, mut random) = (Errors::new(1), Random(5));
+        let (mut errors, mut random) = (Errors::new(1), TestRandom(5));
         (0..labels).find_map(|label| {
             let wrong = random.unit() < if label < change { 0.1 } else { 0.8 };
             let newer = (0..times).filter_map(|_| errors.observe(f64::from(u8::from(wrong)), weight)).last();

@@ -7,12 +7,12 @@ use std::any::Any;
 use std::collections::HashMap;
 
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
-use crate::learners::explicit::{Carried, Explicit, Set};
+use crate::learners::explicit::{Explicit, Set, Translated};
 use crate::merging::{ensure_alike, of_kind};
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 
 /// Number of indices of pairs, which are taken modulo this prime: with more than 46,339 coordinates some share an
 /// index.
@@ -30,7 +30,7 @@ pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
     fn places(&self, attributes: usize, coordinates: usize) -> usize;
 
     /// Returns a function that lists, for each index, where to carry what was learned about the feature there.
-    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a;
+    fn translator<'a>(&'a self, translation: &'a Translation) -> impl FnMut(u32, &mut Vec<Translated>) + 'a;
 
     /// The sum of squares of the features of a typical event with so many observed attributes.
     fn typical_square(&self, observed: f64) -> f64;
@@ -177,19 +177,19 @@ impl<E: Expansion> Learner for Expanded<E> {
         self.linear.is_hashed()
     }
 
-    /// As for [`Explicit`], with the approximations of each [`Expansion::carrier`].
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        if change.is_none() {
+    /// As for [`Explicit`], with the approximations of each [`Expansion::translator`].
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        if translation.is_none() {
             return Ok(());
         }
         let Self { linear, expansion, .. } = self;
-        if linear.can_move(change)? {
-            let mut carrier = expansion.carrier(change);
-            let moves = linear.moves(|place, _, into| carrier(place, into));
+        if linear.can_move(translation)? {
+            let mut translator = expansion.translator(translation);
+            let moves = linear.moves(|place, _, into| translator(place, into));
             let places = moves.iter().map(|(_, to)| to.coordinate as usize + 1).max().unwrap_or(0);
             linear.rearrange(places.min(1), places, &moves);
         }
-        linear.retarget(change, expansion.typical_square(change.observed()));
+        linear.retarget(translation, expansion.typical_square(translation.observed()));
         Ok(())
     }
 
@@ -224,12 +224,12 @@ pub fn pair_places(coordinates: usize) -> usize {
 
 /// The indices of the pairs of some coordinates with all others, without indices that several pairs share. If these are
 /// too many to be cleared, only the pairs with the constant and with themselves.
-pub fn pairs_of(given_up: &[u32], linear: &Explicit) -> Vec<u32> {
+pub fn pairs_of(evicted: &[u32], linear: &Explicit) -> Vec<u32> {
     let known = linear.coordinates();
     let others = (0..).take_while(|&other| pair(other, other) < known).count() as u32 + 1;
-    let fits = linear.can_clear(given_up.len() * others as usize);
+    let fits = linear.can_clear(evicted.len() * others as usize);
     let others = if fits { others } else { 1 };
-    let pairs = given_up.iter().flat_map(|&own| {
+    let pairs = evicted.iter().flat_map(|&own| {
         (0..others).map(move |other| pair(own, other)).chain((!fits).then(|| pair(own, own)))
     });
     pairs.filter(|&pair| pair < known).map(|pair| pair as u32).collect()

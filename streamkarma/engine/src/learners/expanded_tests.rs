@@ -1,7 +1,6 @@
 //! Carrying over and merging models on listed features: products, bins, plain values and logarithms.
 
 use crate::block::Event;
-use crate::change::{Change, DROPPED};
 use crate::learner::{Learner, Lesson};
 use crate::learners::bins::{BinFeatures, Bins};
 use crate::learners::expanded::{Expansion, Items};
@@ -11,6 +10,7 @@ use crate::learners::products::{ProductFeatures, Products};
 use crate::learners::sgd::{Settings, Sgd};
 use crate::loss::Loss;
 use crate::state::Array;
+use crate::translation::{DROPPED, Translation};
 
 /// Numbers between -2 and 2, the same in every run.
 fn number(t: u32) -> f64 {
@@ -50,13 +50,18 @@ fn items(t: u32, complete: bool) -> Vec<(u32, f64)> {
 /// The attribute of each of these coordinates.
 const OWNERS: [u32; 6] = [0, 1, 2, 3, 4, 4];
 
-fn take(learner: &mut dyn Learner, change: &Change, items: &[(u32, f64)], lesson: Lesson) -> Vec<f64> {
+fn take(
+    learner: &mut dyn Learner,
+    translation: &Translation,
+    items: &[(u32, f64)],
+    lesson: Lesson,
+) -> Vec<f64> {
     let mut items: Vec<(u32, u32, f64)> = items
         .iter()
         .map(|&(k, x)| {
             let at = k as usize;
-            let owner = change.attributes[OWNERS[at] as usize];
-            (owner, change.coordinates[at], (x - change.shift[at]) / change.stretch[at])
+            let owner = translation.attributes[OWNERS[at] as usize];
+            (owner, translation.coordinates[at], (x - translation.shift[at]) / translation.stretch[at])
         })
         .collect();
     items.sort_by_key(|item| item.1);
@@ -69,13 +74,13 @@ fn take(learner: &mut dyn Learner, change: &Change, items: &[(u32, f64)], lesson
     scores
 }
 
-fn none() -> Change {
-    Change::none(5, OWNERS.to_vec())
+fn none() -> Translation {
+    Translation::none(5, OWNERS.to_vec())
 }
 
-fn permuted() -> Change {
+fn permuted() -> Translation {
     let (attributes, coordinates) = (vec![0, 7, 3, 1, 4], vec![0, 9, 3, 1, 4, 6]);
-    Change { attributes, coordinates, attribute_count: 8, coordinate_count: 10, ..none() }
+    Translation { attributes, coordinates, attribute_count: 8, coordinate_count: 10, ..none() }
 }
 
 fn copy(kind: usize, learner: &dyn Learner) -> Box<dyn Learner> {
@@ -102,10 +107,10 @@ fn merged(kind: usize, base: &dyn Learner, parts: &[&dyn Learner]) -> Box<dyn Le
     merged
 }
 
-fn carried(kind: usize, learner: &dyn Learner, change: &Change) -> Box<dyn Learner> {
-    let mut carried = copy(kind, learner);
-    carried.carry(change).unwrap();
-    carried
+fn translated(kind: usize, learner: &dyn Learner, translation: &Translation) -> Box<dyn Learner> {
+    let mut translated = copy(kind, learner);
+    translated.translate(translation).unwrap();
+    translated
 }
 
 fn assert_same(one: &dyn Learner, other: &dyn Learner) {
@@ -133,10 +138,10 @@ fn renumbering_and_merge_order_do_not_matter() {
         let all = merged(kind, &*base, &[&*a, &*b, &*c]);
         assert_same(&*all, &*merged(kind, &*base, &[&*c, &*merged(kind, &*base, &[&*b, &*a])]));
         assert_same(&*a, &*merged(kind, &*base, &[&*base, &*a]));
-        assert_eq!(carried(kind, &*a, &none()).state(), a.state());
-        let moved = [&base, &a, &b, &c].map(|each| carried(kind, &**each, &permuted()));
+        assert_eq!(translated(kind, &*a, &none()).state(), a.state());
+        let moved = [&base, &a, &b, &c].map(|each| translated(kind, &**each, &permuted()));
         let mut then = merged(kind, &*moved[0], &[&*moved[1], &*moved[2], &*moved[3]]);
-        assert_same(&*then, &*carried(kind, &*all, &permuted()));
+        assert_same(&*then, &*translated(kind, &*all, &permuted()));
         let mut all = all;
         for t in 0..30 {
             let before = take(&mut *all, &none(), &items(t, false), Lesson::NONE);
@@ -155,10 +160,12 @@ fn renumbering_and_merge_order_do_not_matter() {
     }
 }
 
-/// The norm of an event's features after a change.
-fn norm(kind: usize, change: &Change, event: &[(u32, f64)]) -> f64 {
-    let values: Vec<f64> =
-        event.iter().map(|&(k, x)| (x - change.shift[k as usize]) / change.stretch[k as usize]).collect();
+/// The norm of an event's features after a translation.
+fn norm(kind: usize, translation: &Translation, event: &[(u32, f64)]) -> f64 {
+    let values: Vec<f64> = event
+        .iter()
+        .map(|&(k, x)| (x - translation.shift[k as usize]) / translation.stretch[k as usize])
+        .collect();
     let places: Vec<u32> = event.iter().map(|item| item.0).collect();
     let event = Event::of(&places, &places, &values);
     let mut items = Items::default();
@@ -178,21 +185,22 @@ fn rescaling_changes_scores_only_by_the_norm() {
             let event = items(t, kind != 2);
             take(&mut *learner, &none(), &event, Lesson::of(event[1].1.sin()));
         }
-        let mut change = permuted();
-        (change.shift[1], change.stretch[1]) = (0.2, 0.8);
-        (change.shift[3], change.stretch[3]) = (-0.1, 1.3);
-        change.target = (0.25, 2.0);
+        let mut translation = permuted();
+        (translation.shift[1], translation.stretch[1]) = (0.2, 0.8);
+        (translation.shift[3], translation.stretch[3]) = (-0.1, 1.3);
+        translation.target = (0.25, 2.0);
         // A shift of the target is carried by the constant, whose value depends on the norm.
-        change.target.0 *= if kind < 2 { 0.0 } else { 1.0 };
+        translation.target.0 *= if kind < 2 { 0.0 } else { 1.0 };
         let mut after = new(kind, true, 20);
         after.restore(&learner.state(), 10, 10).unwrap();
-        after.carry(&change).unwrap();
+        after.translate(&translation).unwrap();
         let (mut off, mut all) = (0.0, 0.0);
         for t in 0..100 {
             let event = items(t, kind != 2);
             let before = take(&mut *learner, &none(), &event, Lesson::NONE)[0] * norm(kind, &none(), &event);
-            let after = take(&mut *after, &change, &event, Lesson::NONE)[0] * norm(kind, &change, &event);
-            off += (before - (change.target.0 + change.target.1 * after)).powi(2);
+            let after =
+                take(&mut *after, &translation, &event, Lesson::NONE)[0] * norm(kind, &translation, &event);
+            off += (before - (translation.target.0 + translation.target.1 * after)).powi(2);
             all += before * before;
         }
         assert!(off < within * all, "{kind} {}", off / all);
@@ -207,14 +215,14 @@ fn weights_of_bins_interpolate() {
         let event = [(0, 1.0), (1, number(t))];
         take(&mut learner, &none(), &event, Lesson::of(number(t) / norm(1, &none(), &event)));
     }
-    let mut change = none();
-    (change.shift[1], change.stretch[1]) = (0.1, 0.9);
+    let mut translation = none();
+    (translation.shift[1], translation.stretch[1]) = (0.1, 0.9);
     let mut after = learner.clone();
-    after.carry(&change).unwrap();
+    after.translate(&translation).unwrap();
     for x in [-1.2, -0.5, 0.0, 0.7, 1.3] {
         let event = [(0, 1.0), (1, x)];
         let before = take(&mut learner, &none(), &event, Lesson::NONE)[0] * norm(1, &none(), &event);
-        let after = take(&mut after, &change, &event, Lesson::NONE)[0] * norm(1, &change, &event);
+        let after = take(&mut after, &translation, &event, Lesson::NONE)[0] * norm(1, &translation, &event);
         assert!((before - after).abs() < 0.03, "{x} {before} {after}");
     }
 }
@@ -223,12 +231,14 @@ fn weights_of_bins_interpolate() {
 fn dropped_coordinates_are_forgotten_and_hashed_tables_kept() {
     for kind in 0..KINDS {
         let learner = taught(kind, &*new(kind, false, 20), 0..60);
-        let mut change = none();
-        (change.attributes[2], change.coordinates[2], change.owners[2]) = (DROPPED, DROPPED, DROPPED);
-        let (mut cleared, mut carried) = (copy(kind, &*learner), carried(kind, &*learner, &change));
+        let mut translation = none();
+        (translation.attributes[2], translation.coordinates[2], translation.owners[2]) =
+            (DROPPED, DROPPED, DROPPED);
+        let (mut cleared, mut translated) =
+            (copy(kind, &*learner), translated(kind, &*learner, &translation));
         cleared.forget(&crate::block::Evicted { before: 0, attributes: vec![2], coordinates: vec![2] });
         for t in 0..20 {
-            let [one, other] = [&mut cleared, &mut carried]
+            let [one, other] = [&mut cleared, &mut translated]
                 .map(|each| take(&mut **each, &none(), &items(t, false), Lesson::NONE));
             assert_eq!(one, other);
         }
@@ -238,8 +248,8 @@ fn dropped_coordinates_are_forgotten_and_hashed_tables_kept() {
         take(&mut *hashed, &none(), &items(t, false), Lesson::of(1.0));
     }
     let before = hashed.state();
-    assert!(hashed.carry(&permuted()).unwrap_err().contains("hashed"));
-    hashed.carry(&Change { stretch: vec![2.0; 6], ..none() }).unwrap();
+    assert!(hashed.translate(&permuted()).unwrap_err().contains("hashed"));
+    hashed.translate(&Translation { stretch: vec![2.0; 6], ..none() }).unwrap();
     assert_eq!(hashed.state(), before);
     assert!(new(0, false, 20).merge(&[&*new(1, false, 20)]).unwrap_err().contains("different learners"));
     assert!(new(0, false, 20).merge(&[&*new(0, false, 19)]).unwrap_err().contains("settings"));

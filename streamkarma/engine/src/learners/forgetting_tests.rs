@@ -17,7 +17,7 @@ use crate::block::{Event, Evicted};
 use crate::encoded::Encoded;
 use crate::learner::{Learner, Lesson};
 use crate::loss::Loss;
-use crate::random::Random;
+use crate::test_random::TestRandom;
 
 /// Numbers at attributes 1 to 5 and coordinates of the same index, each present in half of the events, and attribute 6,
 /// a category at coordinate 6 or 7.
@@ -55,15 +55,15 @@ fn forest() -> Forest {
 }
 
 fn of_subspace(max_pairwise_coordinates: usize) -> Subspace {
-    let (regression, r, indicators, shrink, forget, moving) = (false, 3.0, true, 5.0, 0.0, 0.0);
+    let (regression, r, indicators, shrink, half_life, weights_half_life) = (false, 3.0, true, 5.0, 0.0, 0.0);
     let rank = 3;
     Subspace::new(subspace::Settings {
         regression,
         r,
         indicators,
         shrink,
-        forget,
-        moving,
+        half_life,
+        weights_half_life,
         max_pairwise_coordinates,
         rank,
     })
@@ -122,7 +122,7 @@ fn every() -> Vec<Box<dyn Learner>> {
 
 /// Random events, in which attribute and coordinate `from` are renamed to `to`.
 fn stream(seed: u64, events: usize, from: [u32; 2], to: [u32; 2]) -> (Encoded, Vec<f64>) {
-    let (mut random, mut out, mut labels) = (Random(seed), Encoded::default(), Vec::new());
+    let (mut random, mut out, mut labels) = (TestRandom(seed), Encoded::default(), Vec::new());
     for _ in 0..events {
         let mut items = vec![(0, 0, 1.0)];
         for a in 1..=NUMBERS {

@@ -10,7 +10,7 @@ pub const WIDEST: usize = 64;
 
 /// An event that was learned.
 #[derive(Clone, Debug)]
-pub struct Kept<C> {
+pub struct LearnedEvent<C> {
     /// Its coordinates without the constant; some may have been evicted since.
     pub coordinates: Vec<u32>,
     /// The cells of these coordinates.
@@ -28,12 +28,12 @@ pub struct Kept<C> {
 pub struct Latest<C> {
     /// Maximum number of events.
     pub most: usize,
-    pub events: VecDeque<Kept<C>>,
+    pub events: VecDeque<LearnedEvent<C>>,
     /// By coordinate, the last event before its eviction.
     gone_at: Vec<u64>,
 }
 
-impl<C> Default for Kept<C> {
+impl<C> Default for LearnedEvent<C> {
     fn default() -> Self {
         Self { coordinates: Vec::new(), cells: Vec::new(), label: 0.0, weight: 0.0, step: 0 }
     }
@@ -52,14 +52,14 @@ impl<C: Cell> Latest<C> {
         }
         let is_full = self.events.len() >= self.most;
         let room = if is_full { self.events.pop_front() } else { None };
-        let mut kept = Kept { label, weight, step, ..room.unwrap_or_default() };
+        let mut kept = LearnedEvent { label, weight, step, ..room.unwrap_or_default() };
         row.copy(&mut kept.coordinates, &mut kept.cells);
         self.events.push_back(kept);
         true
     }
 
     /// The items of an event, without coordinates that were evicted since.
-    pub fn items<'a>(&'a self, event: &'a Kept<C>) -> impl Iterator<Item = (u32, C)> {
+    pub fn items<'a>(&'a self, event: &'a LearnedEvent<C>) -> impl Iterator<Item = (u32, C)> {
         let items = event.coordinates.iter().copied().zip(event.cells.iter().copied());
         items.filter(|&(k, _)| self.gone_at.get(k as usize).is_none_or(|&gone| gone < event.step))
     }
@@ -74,15 +74,15 @@ impl<C: Cell> Latest<C> {
     }
 
     /// The events, without coordinates that were evicted since.
-    pub fn whole(&self) -> impl Iterator<Item = Kept<C>> {
+    pub fn whole(&self) -> impl Iterator<Item = LearnedEvent<C>> {
         self.events.iter().map(|event| {
             let (coordinates, cells) = self.items(event).unzip();
-            Kept { coordinates, cells, ..event.clone() }
+            LearnedEvent { coordinates, cells, ..event.clone() }
         })
     }
 
     /// Replace the events by these, which have no evicted coordinates.
-    pub fn refill(&mut self, events: Vec<Kept<C>>) {
+    pub fn refill(&mut self, events: Vec<LearnedEvent<C>>) {
         (self.events, self.gone_at) = (events.into(), Vec::new());
     }
 
@@ -99,7 +99,8 @@ impl<C: Cell> Latest<C> {
 
     /// Memory in bytes.
     pub fn bytes(&self) -> usize {
-        let each = |event: &Kept<C>| (4 + size_of::<C>()) * event.cells.len() + size_of::<Kept<C>>();
+        let each =
+            |event: &LearnedEvent<C>| (4 + size_of::<C>()) * event.cells.len() + size_of::<LearnedEvent<C>>();
         self.events.iter().map(each).sum::<usize>() + 8 * self.gone_at.len()
     }
 }

@@ -1,7 +1,7 @@
 //! Saving and restoring the latest events.
 
 use super::codes::CODES;
-use super::latest::{Kept, Latest, WIDEST};
+use super::latest::{Latest, LearnedEvent, WIDEST};
 use super::row::Cell;
 use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
@@ -115,7 +115,7 @@ impl<C: Stored> Latest<C> {
             let (own, others) = items.split_at_checked(size as usize).ok_or(WHY)?;
             let (own_cells, other_cells) = cells.split_at(own.len());
             ensure(own.iter().all(is_owned), WHY)?;
-            self.events.push_back(Kept {
+            self.events.push_back(LearnedEvent {
                 coordinates: own.iter().map(|&k| k as u32).collect(),
                 cells: own_cells.to_vec(),
                 label,

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::f64::consts::LN_2;
 
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::math::log;
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 
 /// A learner on logarithms.
 #[derive(Clone)]
@@ -106,8 +106,8 @@ impl Learner for Logarithmic {
     }
 
     /// Approximate where scales change: see [`drawn_in`].
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.inner.carry(&drawn_in(change))
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.inner.translate(&drawn_in(translation))
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
@@ -118,8 +118,8 @@ impl Learner for Logarithmic {
 
 /// The change on the logarithmic scale: that of a line through the logarithms of the two values that are one deviation
 /// from the mean.
-fn drawn_in(change: &Change) -> Change {
-    let mut drawn_in = change.clone();
+fn drawn_in(translation: &Translation) -> Translation {
+    let mut drawn_in = translation.clone();
     for (shift, stretch) in drawn_in.shift.iter_mut().zip(&mut drawn_in.stretch) {
         if (*shift, *stretch) != (0.0, 1.0) {
             let [below, above] = [*shift - *stretch, *shift + *stretch].map(signed_log);

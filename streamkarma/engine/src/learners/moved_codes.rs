@@ -3,25 +3,25 @@
 use super::codes::Codes;
 use super::row::{Cell, NOBODY, Row};
 use crate::block::Evicted;
-use crate::change::{Change, DROPPED};
+use crate::translation::{DROPPED, Translation};
 
 /// Codes, and the upper end of each one, computed once since many are looked up.
 pub struct MovedCodes<'a> {
     codes: &'a Codes,
     ends: Vec<f64>,
-    change: &'a Change,
+    translation: &'a Translation,
 }
 
 impl<'a> MovedCodes<'a> {
-    /// For codes from before a change.
-    pub fn new(codes: &'a Codes, change: &'a Change) -> Self {
-        Self { codes, ends: codes.ends(), change }
+    /// For codes from before a translation.
+    pub fn new(codes: &'a Codes, translation: &'a Translation) -> Self {
+        Self { codes, ends: codes.ends(), translation }
     }
 
     /// The conversion of a coordinate's values to new units; None if they stay the same.
     pub fn scaling(&self, coordinate: u32) -> Option<impl Fn(f64) -> f64 + use<>> {
         let at = coordinate as usize;
-        let (&shift, &stretch) = (self.change.shift.get(at)?, self.change.stretch.get(at)?);
+        let (&shift, &stretch) = (self.translation.shift.get(at)?, self.translation.stretch.get(at)?);
         ((shift, stretch) != (0.0, 1.0)).then_some(move |value: f64| (value - shift) / stretch)
     }
 
@@ -30,19 +30,19 @@ impl<'a> MovedCodes<'a> {
         self.codes.highest_up_to(scaled(self.ends[usize::from(highest)]))
     }
 
-    /// A coordinate and its code after the change; None if the coordinate is dropped.
+    /// A coordinate and its code after the translation; None if the coordinate is dropped.
     pub fn item(&self, coordinate: u32, code: u16) -> Option<(u32, u16)> {
-        self.change.attribute(self.codes.owner(coordinate))?;
+        self.translation.attribute(self.codes.owner(coordinate))?;
         let moved = self.scaling(coordinate).map_or(code, |scaled| self.moved(code, scaled));
-        Some((self.change.coordinate(coordinate)?, moved))
+        Some((self.translation.coordinate(coordinate)?, moved))
     }
 }
 
-/// The attribute of each coordinate after a change.
-pub fn moved_owners<C: Cell>(row: &Row<C>, change: &Change) -> Vec<u32> {
+/// The attribute of each coordinate after a translation.
+pub fn moved_owners<C: Cell>(row: &Row<C>, translation: &Translation) -> Vec<u32> {
     let mut owners = Vec::new();
     for (old, &owner) in row.owners().iter().enumerate() {
-        let (new, owner) = (change.coordinate(old as u32), change.attribute(owner as u32));
+        let (new, owner) = (translation.coordinate(old as u32), translation.attribute(owner as u32));
         if let (Some(new), Some(owner)) = (new, owner) {
             owners.resize(owners.len().max(new as usize + 1), NOBODY);
             owners[new as usize] = owner;
@@ -52,17 +52,21 @@ pub fn moved_owners<C: Cell>(row: &Row<C>, change: &Change) -> Vec<u32> {
 }
 
 /// The names that the merged model drops.
-pub fn dropped_by(change: &Change) -> Evicted {
+pub fn dropped_by(translation: &Translation) -> Evicted {
     let dropped = |indices: &[u32]| {
         (0..).zip(indices).filter(|(_, new)| **new == DROPPED).map(|(old, _)| old).collect()
     };
-    Evicted { before: 0, attributes: dropped(&change.attributes), coordinates: dropped(&change.coordinates) }
+    Evicted {
+        before: 0,
+        attributes: dropped(&translation.attributes),
+        coordinates: dropped(&translation.coordinates),
+    }
 }
 
 /// The names that the merged model drops, and coordinates whose sign it flips.
-pub fn gone_by(change: &Change) -> Evicted {
-    let mut gone = dropped_by(change);
-    let turned = (0..).zip(&change.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
+pub fn gone_by(translation: &Translation) -> Evicted {
+    let mut gone = dropped_by(translation);
+    let turned = (0..).zip(&translation.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
     gone.coordinates.extend(turned);
     gone.coordinates.sort_unstable();
     gone

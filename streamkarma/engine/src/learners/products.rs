@@ -11,11 +11,11 @@
 use std::f64::consts::SQRT_2;
 
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::learners::expanded::{Expanded, Expansion, Items, pair_at, pair_place, pair_places, pairs_of};
-use crate::learners::explicit::{Carried, Explicit, Set};
+use crate::learners::explicit::{Explicit, Set, Translated};
 use crate::learners::linear::Step;
 use crate::state::Refused;
+use crate::translation::Translation;
 
 /// Maximum number of products of an event, approximately: those of its 1,024 largest values.
 const MOST: usize = 1 << 19;
@@ -96,19 +96,23 @@ impl Expansion for ProductFeatures {
     /// With x = c + b z, a product is b_i b_k z_i z_k + c_i b_k z_k + b_i c_k z_i + c_i c_k. If one of the two values
     /// is missing, there is no product. So what is carried to the other one alone, or to the constant, is multiplied by
     /// the fraction of events in which the missing one is observed: exact if nothing is missing, except for the norm.
-    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
+    fn translator<'a>(&'a self, translation: &'a Translation) -> impl FnMut(u32, &mut Vec<Translated>) + 'a {
         move |place, into| {
             let (low, high) = pair_at(place);
-            let (Some(one), Some(other)) = (change.coordinate(low), change.coordinate(high)) else { return };
-            let line = |k: u32| (change.shift[k as usize], change.stretch[k as usize], change.share_of(k));
+            let (Some(one), Some(other)) = (translation.coordinate(low), translation.coordinate(high)) else {
+                return;
+            };
+            let line = |k: u32| {
+                (translation.shift[k as usize], translation.stretch[k as usize], translation.share_of(k))
+            };
             let ((c, b, share), (other_c, other_b, other_share)) = (line(low), line(high));
             let mut put = |one: u32, other: u32, stretch: f64| {
-                into.extend(pair_place(one, other).map(|place| Carried::stretched(place, stretch)));
+                into.extend(pair_place(one, other).map(|place| Translated::stretched(place, stretch)));
             };
             put(one, other, b * other_b);
             let mut put = |other: u32, factor: f64| {
                 let place = pair_place(0, other).filter(|_| factor != 0.0);
-                into.extend(place.map(|place| Carried::shifted(place, factor)));
+                into.extend(place.map(|place| Translated::shifted(place, factor)));
             };
             if low == high && low > 0 {
                 put(one, SQRT_2 * c * b);

@@ -11,17 +11,17 @@ use std::cmp::Ordering;
 use std::f64::consts::LN_2;
 
 use super::errors::{Errors, ROUNDING};
-use super::latest::{Kept, Latest};
+use super::latest::{Latest, LearnedEvent};
 use super::latest_state::Bounds;
 use super::moved_codes::{dropped_by, moved_owners, owners_of};
 use super::row::Row;
 use super::thinning::kept_weight;
 use crate::block::Evicted;
-use crate::change::Change;
 use crate::math::exp;
 use crate::merging::counted_together;
 use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// Weights of events are capped at this.
 const LARGEST_WEIGHT: f64 = 1e6;
@@ -99,7 +99,7 @@ impl Refits {
         self.asked += 1;
         let Some(mut newer) = self.errors.observe(error, weight) else { return };
         // Only predicted events are counted in `newer`, so more are dropped than necessary if others were kept.
-        let is_newer = |event: &&Kept<f64>| {
+        let is_newer = |event: &&LearnedEvent<f64>| {
             let left = newer;
             newer -= event.weight.min(1.0);
             left > ROUNDING
@@ -157,16 +157,16 @@ impl Refits {
     /// Translate to the names of a merged model. Values and targets are raw, independent of the model's units. The
     /// exception is the category rates of a regression, which are in the unit of its targets, and stay in the old one
     /// until their events are no longer kept.
-    pub fn carry(&mut self, change: &Change) {
-        self.forget(&dropped_by(change));
+    pub fn translate(&mut self, translation: &Translation) {
+        self.forget(&dropped_by(translation));
         self.latest.change(
             |coordinate, value| {
-                change.attribute(self.row.owner(coordinate))?;
-                Some((change.coordinate(coordinate)?, value))
+                translation.attribute(self.row.owner(coordinate))?;
+                Some((translation.coordinate(coordinate)?, value))
             },
             |label| label,
         );
-        let owners = moved_owners(&self.row, change);
+        let owners = moved_owners(&self.row, translation);
         self.row.restore(owners);
     }
 
@@ -181,11 +181,11 @@ impl Refits {
     pub fn merge(&mut self, parts: &[&Self]) {
         let steps = counted_together(self.steps, parts.iter().map(|part| part.steps));
         let oldest = parts.iter().filter_map(|part| Some(part.latest.events.front()?.step)).min();
-        let mut all: Vec<Kept<f64>> = self.latest.whole().collect();
+        let mut all: Vec<LearnedEvent<f64>> = self.latest.whole().collect();
         all.retain(|event| oldest.is_some_and(|oldest| event.step >= oldest));
         for part in parts {
             let since = part.latest.whole().filter(|event| event.step > self.steps);
-            all.extend(since.map(|event| Kept { step: steps - (part.steps - event.step), ..event }));
+            all.extend(since.map(|event| LearnedEvent { step: steps - (part.steps - event.step), ..event }));
         }
         all.sort_by(|one, other| one.step.cmp(&other.step).then_with(|| by_content(one, other)));
         all.drain(..all.len().saturating_sub(self.latest.most));
@@ -239,11 +239,11 @@ impl Refits {
     }
 }
 
-fn by_content(one: &Kept<f64>, other: &Kept<f64>) -> Ordering {
-    fn bits(event: &Kept<f64>) -> impl Iterator<Item = u64> {
+fn by_content(one: &LearnedEvent<f64>, other: &LearnedEvent<f64>) -> Ordering {
+    fn bits(event: &LearnedEvent<f64>) -> impl Iterator<Item = u64> {
         event.cells.iter().map(|value| value.to_bits())
     }
-    let content = |event: &Kept<f64>| (event.label, event.weight);
+    let content = |event: &LearnedEvent<f64>| (event.label, event.weight);
     let ((label, weight), (other_label, other_weight)) = (content(one), content(other));
     label
         .total_cmp(&other_label)

@@ -53,7 +53,7 @@ impl<C: Cell> Row<C> {
     }
 
     /// Record the names of an event that is to be learned; returns whether any is new.
-    pub fn meet(&mut self, event: &Event) -> bool {
+    pub fn register(&mut self, event: &Event) -> bool {
         let mut is_new = false;
         for (&attribute, &coordinate) in event.attributes.iter().zip(event.coordinates) {
             if coordinate as usize >= self.attributes.len() {

@@ -1,8 +1,8 @@
 //! Events for tests of learners: two numbers and a category, with labels that are not linearly separable.
 
 use crate::block::Event;
-use crate::chance::Random;
 use crate::learner::{Learner, Lesson};
+use crate::random::Random;
 use crate::state::{Array, State};
 
 /// Numbers from 0 to 1, the same each time.

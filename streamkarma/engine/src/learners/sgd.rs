@@ -9,12 +9,12 @@
 //! that the model would follow noise, and at 2 / |phi|² diverge.
 
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::learners::expanded::{Expanded, Expansion, Items};
-use crate::learners::explicit::{Carried, Explicit, Set};
+use crate::learners::explicit::{Explicit, Set, Translated};
 use crate::learners::linear::{Step, Update};
 use crate::loss::Loss;
 use crate::state::{Refused, ensure};
+use crate::translation::Translation;
 
 /// Value of the feature that marks an attribute as present: less than 1, because where values are missing at random, or
 /// none is, it only adds noise. At 0, 0.5 and 1 the error was 22.9, 8.7 and 8.1 % on a stream of low rank whose
@@ -78,16 +78,18 @@ impl Expansion for PlainFeatures {
     }
 
     /// A shift is carried to the presence of the attribute: exact.
-    fn carrier<'a>(&'a self, change: &'a Change) -> impl FnMut(u32, &mut Vec<Carried>) + 'a {
+    fn translator<'a>(&'a self, translation: &'a Translation) -> impl FnMut(u32, &mut Vec<Translated>) + 'a {
         move |place, into| {
             let (index, is_presence) = (place / 2, place % 2 == 1);
             if is_presence {
-                into.extend(change.attribute(index).map(|own| Carried::stretched(own * 2 + 1, 1.0)));
-            } else if let Some(own) = change.coordinate(index) {
-                let (shift, stretch) = (change.shift[index as usize], change.stretch[index as usize]);
-                into.push(Carried::stretched(own * 2, stretch));
-                let owner = change.attribute(change.owners[index as usize]).filter(|_| shift != 0.0);
-                into.extend(owner.map(|owner| Carried::shifted(owner * 2 + 1, shift / PRESENCE)));
+                into.extend(translation.attribute(index).map(|own| Translated::stretched(own * 2 + 1, 1.0)));
+            } else if let Some(own) = translation.coordinate(index) {
+                let (shift, stretch) =
+                    (translation.shift[index as usize], translation.stretch[index as usize]);
+                into.push(Translated::stretched(own * 2, stretch));
+                let owner =
+                    translation.attribute(translation.owners[index as usize]).filter(|_| shift != 0.0);
+                into.extend(owner.map(|owner| Translated::shifted(owner * 2 + 1, shift / PRESENCE)));
             }
         }
     }

@@ -7,7 +7,6 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::asked::Asked;
 use super::dict_reader;
 use super::encoded::Encoded;
 use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_rules, is_name, rules_of};
@@ -16,6 +15,7 @@ use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
 use super::state::{taken, to_python};
 use super::table_reader;
+use super::tickets::TicketRegistry;
 use crate::cleaning::Tally;
 use crate::encoded;
 use crate::encoder::{self, Following, WIDTH};
@@ -67,9 +67,9 @@ impl Encoder {
 
     /// Encode records: all of them or, if one is not an event, none, with a RecordError.
     ///
-    /// With `asked`, those that are not learned may come again to be learned; with `whole`, they already contain the
+    /// With `awaiting`, those that are not learned may come again with a label; with `whole`, they already contain the
     /// earlier values of their entities.
-    #[pyo3(signature = (records, learned, into, asked=false, whole=false, labels=None))]
+    #[pyo3(signature = (records, learned, into, awaiting=false, whole=false, labels=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn read_dicts<'py>(
         &mut self,
@@ -77,11 +77,11 @@ impl Encoder {
         records: &Bound<'py, PyList>,
         learned: Vec<bool>,
         mut into: PyRefMut<'py, Encoded>,
-        asked: bool,
+        awaiting: bool,
         whole: bool,
         labels: Option<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
-        self.inner.set_asking(asked, whole);
+        self.inner.set_awaiting(awaiting, whole);
         same_length(records.len(), learned.len())?;
         let labels = past_labels(self.inner.following(), labels, &learned)?;
         if records.len() > 1 {
@@ -152,7 +152,7 @@ impl Encoder {
     }
 
     /// Encode the rows of a table: all of them or, if a value is infinite, none, with a RecordError.
-    #[pyo3(signature = (names, table, learned, into, asked=false, labels=None))]
+    #[pyo3(signature = (names, table, learned, into, awaiting=false, labels=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn read_table<'py>(
         &mut self,
@@ -160,10 +160,10 @@ impl Encoder {
         table: PyReadonlyArray2<'py, f64>,
         learned: Vec<bool>,
         mut into: PyRefMut<'py, Encoded>,
-        asked: bool,
+        awaiting: bool,
         labels: Option<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
-        self.inner.set_asking(asked, false);
+        self.inner.set_awaiting(awaiting, false);
         let view = table.as_array();
         same_length(view.nrows(), learned.len())?;
         same_length(view.ncols(), names.len())?;
@@ -173,10 +173,10 @@ impl Encoder {
         table_reader::read(inner, foreigners, names, view, &learned, labels, &mut into.inner)
     }
 
-    /// Predict, then learn, one event, and return its scores. With weight 0 it leaves no trace, except that `asked` and
-    /// a mixture record the prediction if it has no label. In a regression `unit` is the target, and the centre and the
-    /// spread of the unit of scores.
-    #[pyo3(signature = (record, label, weight, learner, asked, given, unit=None))]
+    /// Predict, then learn, one event, and return its scores. With weight 0 it leaves no trace, except that `registry`
+    /// and a mixture record the prediction if it has no label. In a regression `unit` is the target, and the centre and
+    /// the spread of the unit of scores.
+    #[pyo3(signature = (record, label, weight, learner, registry, given, unit=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn step(
         &mut self,
@@ -184,11 +184,11 @@ impl Encoder {
         label: f64,
         weight: f64,
         mut learner: PyRefMut<'_, Learner>,
-        asked: Option<PyRefMut<'_, Asked>>,
+        registry: Option<PyRefMut<'_, TicketRegistry>>,
         given: &Bound<'_, PyAny>,
         unit: Option<(f64, f64, f64)>,
     ) -> PyResult<Vec<f64>> {
-        self.inner.set_asking(true, false);
+        self.inner.set_awaiting(true, false);
         self.check(record)?;
         let learned = !label.is_nan() && weight > 0.0;
         self.event.clear();
@@ -198,9 +198,9 @@ impl Encoder {
         }
         self.foreigners.keep(record.py(), self.inner.vocabulary())?;
         let mut ticket = [0];
-        if let Some(mut asked) = asked {
+        if let Some(mut registry) = registry {
             let own = self.event.own();
-            asked.inner.tickets(&own.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
+            registry.inner.tickets(&own.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
         }
         for gone in &self.event.gone {
             learner.forget(gone)?;
@@ -347,8 +347,8 @@ impl Encoder {
     }
 
     /// Messages about attributes of which a value was ignored for the first time, each returned once.
-    fn news(&mut self) -> Vec<String> {
-        self.inner.vocabulary_mut().news()
+    fn notices(&mut self) -> Vec<String> {
+        self.inner.vocabulary_mut().notices()
     }
 
     /// Name of the attribute and, for a categorical coordinate, the category.

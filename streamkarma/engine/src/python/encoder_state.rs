@@ -10,8 +10,8 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use super::encoder::Encoder;
 use super::following::GivenFollowing;
 use super::names::{Foreigners, bytes_of, text_of};
-use crate::cleaning::{Rules, Tally};
-use crate::encoder::{self, Once, Use, WIDTH};
+use crate::cleaning::{CleaningRules, Tally};
+use crate::encoder::{self, SeenOnce, Use, WIDTH};
 use crate::kinds::Kind;
 use crate::state::{Refused, count_of, ensure};
 use crate::vocabulary::{NOBODY, Vocabulary};
@@ -51,7 +51,7 @@ pub type Counts<'py> = PyReadonlyArray2<'py, i64>;
 pub type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool, HashMap<String, String>);
 
 /// The engine's form; ValueError for an unknown kind.
-pub fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<Rules> {
+pub fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<CleaningRules> {
     let words = words.into_iter().map(String::into_bytes).collect();
     let sentinels = sentinels.into_iter().map(|(name, values)| (name.into_bytes(), values)).collect();
     let kind = |(name, kind): (String, String)| match Kind::named(&kind) {
@@ -59,11 +59,11 @@ pub fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<Rules>
         None => Err(PyValueError::new_err(format!("no kind is called {kind:?}"))),
     };
     let kinds = kinds.into_iter().map(kind).collect::<PyResult<_>>()?;
-    Ok(Rules { words, sentinels, finds, kinds })
+    Ok(CleaningRules { words, sentinels, finds, kinds })
 }
 
 /// Python's form.
-pub fn given_rules(rules: &Rules) -> GivenRules {
+pub fn given_rules(rules: &CleaningRules) -> GivenRules {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let words = rules.words.iter().map(|word| text(word)).collect();
     let sentinels = rules.sentinels.iter().map(|(name, values)| (text(name), values.clone())).collect();
@@ -183,13 +183,13 @@ fn tally_of(row: &[i64]) -> Option<Tally> {
 }
 
 /// From rows of positions and fingerprints.
-fn once_of(rows: &Counts) -> Result<Once, Refused> {
+fn once_of(rows: &Counts) -> Result<SeenOnce, Refused> {
     let pair = |row: Vec<i64>| {
         <[u32; 2]>::try_from(row.into_iter().filter_map(|n| u32::try_from(n).ok()).collect::<Vec<_>>()).ok()
     };
     let rows: Option<Vec<[u32; 2]>> =
         rows.as_array().rows().into_iter().map(|row| pair(row.to_vec())).collect();
-    Once::from_rows(&rows.ok_or("the table of categories seen once is invalid")?)
+    SeenOnce::from_rows(&rows.ok_or("the table of categories seen once is invalid")?)
 }
 
 /// Whether a saved name has an allowed type.

@@ -18,7 +18,7 @@ type Explained<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predict event `t` and explain its scores. A mixture needs the scores of external models, and the ticket of an event
+/// Predict event `t` and explain its scores. A mixture needs the scores of external experts, and the ticket of an event
 /// that was predicted before its label arrived, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1
 /// except in a regression.
 #[pyfunction]
@@ -27,7 +27,7 @@ pub fn explain<'py>(
     mut learner: PyRefMut<'py, Learner>,
     events: Given<'py>,
     t: usize,
-    others: Vec<f64>,
+    external_scores: Vec<f64>,
     ticket: u64,
     unit: (f64, f64),
 ) -> PyResult<Explained<'py>> {
@@ -35,13 +35,14 @@ pub fn explain<'py>(
     let block = given.block();
     check_event(t, block.len())?;
     let inner = learner.inner_mut()?;
-    let wanted = inner.others() * inner.classes();
-    if others.len() != wanted {
-        let given = others.len();
-        return Err(PyValueError::new_err(format!("{wanted} scores of external models, not {given}")));
+    let wanted = inner.external_experts() * inner.classes();
+    if external_scores.len() != wanted {
+        let given = external_scores.len();
+        return Err(PyValueError::new_err(format!("{wanted} scores of external experts, not {given}")));
     }
     let unit = Unit { centre: unit.0, spread: unit.1 };
-    let explanation = explaining::Explanation::of(&mut **inner, block.event(t), &others, ticket, unit);
+    let explanation =
+        explaining::Explanation::of(&mut **inner, block.event(t), &external_scores, ticket, unit);
     let constants = explanation.constants();
     let (attributes, parts): (Vec<u32>, Vec<&[f64]>) = explanation.parts().unzip();
     let shape = [attributes.len(), constants.len()];

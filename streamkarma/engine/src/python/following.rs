@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyString};
 use super::names::{bytes_of, text_of};
 use super::state::{taken, to_python};
 use crate::encoder::{Carried, Following};
-use crate::entities::{Carry, PastLabel, Rules};
+use crate::entities::{Carry, EntityRules, PastLabel};
 
 /// The arrays of a state.
 const NAMES: [&str; 11] = [
@@ -35,13 +35,13 @@ pub fn following_of(given: GivenFollowing, longest_name: usize) -> PyResult<Foll
         Carry::named(&carry).ok_or_else(|| PyValueError::new_err(format!("carry cannot be {carry:?}")))?;
     let bytes = |text: String| text.into_bytes().into_boxed_slice();
     let (entity, time) = (bytes(entity), time.map(bytes));
-    Ok(Following::new(Rules { entity, is_attribute, time, carry, labels, longest, most }, longest_name))
+    Ok(Following::new(EntityRules { entity, is_attribute, time, carry, labels, longest, most }, longest_name))
 }
 
 /// Python's form.
-pub fn given_following(rules: &Rules) -> GivenFollowing {
+pub fn given_following(rules: &EntityRules) -> GivenFollowing {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let Rules { entity, is_attribute, time, carry, labels, longest, most } = rules;
+    let EntityRules { entity, is_attribute, time, carry, labels, longest, most } = rules;
     let (entity, time, carry) = (text(entity), time.as_deref().map(text), carry.name().to_owned());
     (entity, *is_attribute, time, carry, *labels, *longest, *most)
 }

@@ -32,15 +32,15 @@ impl Learner {
 
     /// Take out the learner itself, to become part of another; an empty shell remains.
     pub fn take(&mut self) -> PyResult<Box<dyn learner::Learner>> {
-        self.inner.take().ok_or_else(gone)
+        self.inner.take().ok_or_else(already_moved)
     }
 
     /// Predict, then learn, one event; an event that was predicted just before is not predicted again.
     pub fn step(&mut self, event: Event, lesson: Lesson) -> PyResult<Vec<f64>> {
-        let inner = self.inner.as_mut().ok_or_else(gone)?;
+        let inner = self.inner.as_mut().ok_or_else(already_moved)?;
         check_label(lesson.label, inner.classes())?;
-        if inner.others() > 0 {
-            return Err(PyValueError::new_err("the scores of the external models are missing; see run"));
+        if inner.external_experts() > 0 {
+            return Err(PyValueError::new_err("the scores of the external experts are missing; see run"));
         }
         let predicted = self.predicted.take(&event);
         if let Some(mut scores) = predicted.filter(|_| lesson.is_learned()) {
@@ -63,17 +63,17 @@ impl Learner {
 
     /// The learner itself.
     pub fn inner(&self) -> PyResult<&dyn learner::Learner> {
-        self.inner.as_deref().ok_or_else(gone)
+        self.inner.as_deref().ok_or_else(already_moved)
     }
 
     /// The learner itself, to be changed; the event predicted last is discarded.
     pub fn inner_mut(&mut self) -> PyResult<&mut Box<dyn learner::Learner>> {
         self.predicted.clear();
-        self.inner.as_mut().ok_or_else(gone)
+        self.inner.as_mut().ok_or_else(already_moved)
     }
 }
 
-fn gone() -> PyErr {
+fn already_moved() -> PyErr {
     PyValueError::new_err("the learner has become a part of another")
 }
 
@@ -166,7 +166,7 @@ impl Learner {
     ///
     /// Each event has a ticket and marks for whether it was `observed` before and whether its label is `shared`; in a
     /// regression also its target and the unit of its score: see `core.learner`.
-    #[pyo3(signature = (events, labels, weights, tickets=None, others=None, part=None, observed=None, shared=None, units=None))]
+    #[pyo3(signature = (events, labels, weights, tickets=None, external_scores=None, part=None, observed=None, shared=None, units=None))]
     #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn run<'py>(
         &mut self,
@@ -175,7 +175,7 @@ impl Learner {
         labels: PyReadonlyArray1<'py, f64>,
         weights: PyReadonlyArray1<'py, f64>,
         tickets: Option<PyReadonlyArray1<'py, u64>>,
-        others: Option<PyReadonlyArray3<'py, f64>>,
+        external_scores: Option<PyReadonlyArray3<'py, f64>>,
         part: Option<(usize, usize)>,
         observed: Option<PyReadonlyArray1<'py, bool>>,
         shared: Option<PyReadonlyArray1<'py, bool>>,
@@ -207,17 +207,18 @@ impl Learner {
         }
         let inner = self.inner_mut()?;
         let classes = inner.classes();
-        let given = others.as_ref().map_or([0, events, classes], |scores| {
+        let given = external_scores.as_ref().map_or([0, events, classes], |scores| {
             let shape = scores.shape();
             [shape[0], shape[1], shape[2]]
         });
-        if given != [inner.others(), events, classes] {
-            let wanted = [inner.others(), events, classes];
+        if given != [inner.external_experts(), events, classes] {
+            let wanted = [inner.external_experts(), events, classes];
             return Err(PyValueError::new_err(format!(
-                "scores of external models have the shape {given:?} and not {wanted:?}"
+                "scores of external experts have the shape {given:?} and not {wanted:?}"
             )));
         }
-        let others = others.map_or_else(|| vec![Vec::new(); events], |others| by_event(&others, events));
+        let external_scores = external_scores
+            .map_or_else(|| vec![Vec::new(); events], |external_scores| by_event(&external_scores, events));
         let lessons: Vec<Lesson> = (0..events)
             .map(|t| Lesson {
                 label: labels[t],
@@ -228,7 +229,7 @@ impl Learner {
                 observed_before: observed[t],
                 shares_label: shared[t],
                 wants_scores: true,
-                others: &others[t],
+                external_scores: &external_scores[t],
             })
             .collect();
         labels.iter().try_for_each(|&label| check_label(label, classes))?;
@@ -321,8 +322,8 @@ fn check_label(label: f64, classes: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Scores of external models, shape (F, T, C), event by event.
-fn by_event(others: &PyReadonlyArray3<f64>, events: usize) -> Vec<Vec<f64>> {
-    let array = others.as_array();
+/// Scores of external experts, shape (F, T, C), event by event.
+fn by_event(external_scores: &PyReadonlyArray3<f64>, events: usize) -> Vec<Vec<f64>> {
+    let array = external_scores.as_array();
     (0..events).map(|t| array.index_axis(numpy::ndarray::Axis(1), t).iter().copied().collect()).collect()
 }

@@ -67,7 +67,7 @@ impl LineReader {
         most: usize,
         given: Option<bool>,
     ) -> PyResult<Lines> {
-        encoder.inner.set_asking(false, false);
+        encoder.inner.set_awaiting(false, false);
         let (reading, bytes, inner) = (&self.reading, text.as_bytes(), &mut encoder.inner);
         let given = given.map(|is_there| Known::from(Labels::Given(is_there)));
         let labels = given.as_ref().unwrap_or(&self.labels);
@@ -114,7 +114,7 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> 
         }
         (Err(why), None) => return Err(fault(why)),
     };
-    object(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
+    object(py, text.trim_ascii(), 1).map_err(|error| error.into_py_error(py))
 }
 
 /// A value in a JSON text, read as [`parse`] reads those of an object.
@@ -123,20 +123,20 @@ pub fn parse_value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyA
     let fault = |fault: Fault| refused(py, &fault);
     let text = std::str::from_utf8(text).map_err(|_| fault("not JSON: not UTF-8".to_owned()))?;
     json::check(text).map_err(fault)?;
-    thing(py, text.trim_ascii(), 1).map_err(|error| error.or_refused(py))
+    value_object(py, text.trim_ascii(), 1).map_err(|error| error.into_py_error(py))
 }
 
 /// Deeper records are rejected: what is not an attribute may be deeper than the attributes, within reason.
 const DEEPEST: usize = 200;
 
 /// What went wrong while Python objects were created.
-enum Trouble {
+enum ConversionError {
     Fault(Fault),
     Python(PyErr),
 }
 
-impl Trouble {
-    fn or_refused(self, py: Python) -> PyErr {
+impl ConversionError {
+    fn into_py_error(self, py: Python) -> PyErr {
         match self {
             Self::Fault(fault) => refused(py, &fault),
             Self::Python(error) => error,
@@ -144,28 +144,28 @@ impl Trouble {
     }
 }
 
-impl From<Fault> for Trouble {
+impl From<Fault> for ConversionError {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
 }
 
-impl From<PyErr> for Trouble {
+impl From<PyErr> for ConversionError {
     fn from(error: PyErr) -> Self {
         Self::Python(error)
     }
 }
 
-fn object<'py>(py: Python<'py>, text: &str, depth: usize) -> Result<Bound<'py, PyDict>, Trouble> {
+fn object<'py>(py: Python<'py>, text: &str, depth: usize) -> Result<Bound<'py, PyDict>, ConversionError> {
     let dict = PyDict::new(py);
     for (name, raw) in json::members(text)? {
-        dict.set_item(name, thing(py, raw, depth)?)?;
+        dict.set_item(name, value_object(py, raw, depth)?)?;
     }
     Ok(dict)
 }
 
 /// A JSON value at some depth.
-fn thing<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'py, PyAny>, Trouble> {
+fn value_object<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'py, PyAny>, ConversionError> {
     Ok(match Value::of(raw)? {
         Value::Null => py.None().into_bound(py),
         Value::Boolean(truth) => truth.into_pyobject(py).map_err(PyErr::from)?.to_owned().into_any(),
@@ -176,13 +176,13 @@ fn thing<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'py, PyA
             (false, _) => number.value.into_pyobject(py).map_err(PyErr::from)?.into_any(),
         },
         Value::Nested(_) if depth == DEEPEST => {
-            return Err(Trouble::Fault(format!("nested deeper than {DEEPEST} levels")));
+            return Err(ConversionError::Fault(format!("nested deeper than {DEEPEST} levels")));
         }
         Value::Nested(raw) if raw.starts_with('{') => object(py, raw, depth + 1)?.into_any(),
         Value::Nested(raw) => {
             let list = PyList::empty(py);
             for element in json::elements(raw)? {
-                list.append(thing(py, element, depth + 1)?)?;
+                list.append(value_object(py, element, depth + 1)?)?;
             }
             list.into_any()
         }

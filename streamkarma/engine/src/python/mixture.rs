@@ -13,23 +13,24 @@ use crate::learners::mixture::{self as engine, Calibrated, Mixture};
 
 /// A mixture of learners by name, which become part of it.
 ///
-/// `others` is the number of external models; `forget` the half-life of what is learned about the experts, 0 for slow
-/// forgetting. `absolute` selects the absolute loss for a regression, `far` standardised targets that are not cut,
+/// `external_experts` is the number of external experts; `half_life` that of what is learned about the experts, 0 for
+/// slow forgetting. `absolute` selects the absolute loss for a regression, `far` standardised targets that are not cut,
 /// `recent` the adjustment of predictions by the latest errors.
 #[pyfunction]
-#[pyo3(signature = (experts, others=0, regression=false, forget=0.0, absolute=false, far=false, recent=true))]
+#[pyo3(signature = (experts, external_experts=0, regression=false, half_life=0.0, absolute=false, far=false, recent=true))]
 pub fn mixture(
     experts: Vec<(String, PyRefMut<'_, Learner>)>,
-    others: usize,
+    external_experts: usize,
     regression: bool,
-    forget: f64,
+    half_life: f64,
     absolute: bool,
     far: bool,
     recent: bool,
 ) -> PyResult<Learner> {
     let taken = experts.into_iter().map(|(name, mut expert)| Ok((name, expert.take()?)));
     let experts = taken.collect::<PyResult<Vec<_>>>()?;
-    let mut mixture = Mixture::new(experts, others, regression, forget).map_err(PyValueError::new_err)?;
+    let mut mixture =
+        Mixture::new(experts, external_experts, regression, half_life).map_err(PyValueError::new_err)?;
     if absolute {
         mixture = mixture.with_absolute_loss();
     }
@@ -50,9 +51,9 @@ pub fn use_threads(threads: usize) {
 
 /// A classifier whose scores become calibrated log-odds.
 #[pyfunction]
-#[pyo3(signature = (expert, forget=0.0))]
-pub fn calibrated(mut expert: PyRefMut<'_, Learner>, forget: f64) -> PyResult<Learner> {
-    let made = Calibrated::new(expert.take()?, forget).map_err(PyValueError::new_err)?;
+#[pyo3(signature = (expert, half_life=0.0))]
+pub fn calibrated(mut expert: PyRefMut<'_, Learner>, half_life: f64) -> PyResult<Learner> {
+    let made = Calibrated::new(expert.take()?, half_life).map_err(PyValueError::new_err)?;
     Ok(Learner::of(made))
 }
 
@@ -65,9 +66,9 @@ pub struct Aggregator {
 #[pymethods]
 impl Aggregator {
     #[new]
-    #[pyo3(signature = (experts, regression=false, forget=0.0))]
-    fn new(experts: usize, regression: bool, forget: f64) -> Self {
-        Self { inner: engine::Aggregator::new(experts, regression, forget) }
+    #[pyo3(signature = (experts, regression=false, half_life=0.0))]
+    fn new(experts: usize, regression: bool, half_life: f64) -> Self {
+        Self { inner: engine::Aggregator::new(experts, regression, half_life) }
     }
 
     /// Number of score columns.
@@ -123,13 +124,13 @@ impl Aggregator {
         }
         let scores = scores.as_array();
         let scores = scores.as_standard_layout();
-        let said = scores.as_slice().unwrap_or_default();
+        let all_scores = scores.as_slice().unwrap_or_default();
         let (mut mixed, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
         let mut row = vec![0.0; self.inner.experts() * classes];
         for (t, to) in mixed.chunks_exact_mut(classes).enumerate() {
             for (e, row) in row.chunks_exact_mut(classes).enumerate() {
                 let place = (e * events + t) * classes;
-                row.iter_mut().zip(&said[place..]).for_each(|(to, score)| *to = *score);
+                row.iter_mut().zip(&all_scores[place..]).for_each(|(to, score)| *to = *score);
             }
             losses[t] = self.inner.step(
                 engine::ExpertScores { scores: &row, observed: [items[t], -open[t]] },

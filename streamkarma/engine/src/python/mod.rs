@@ -3,9 +3,7 @@
 use pyo3::prelude::*;
 
 mod adwin;
-mod asked;
 mod cells;
-mod change;
 mod conformal;
 mod dict_reader;
 mod encoded;
@@ -37,8 +35,10 @@ mod sums;
 mod support_vectors;
 mod table_reader;
 mod target;
+mod tickets;
 mod times;
 mod transformed_target;
+mod translation;
 mod trees;
 mod words;
 
@@ -48,10 +48,10 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<adwin::Adwin>()?;
     module.add_class::<encoded::Encoded>()?;
     module.add_class::<encoder::Encoder>()?;
-    module.add_class::<asked::Asked>()?;
+    module.add_class::<tickets::TicketRegistry>()?;
     module.add_class::<cells::Columns>()?;
     module.add_class::<cells::MissingWords>()?;
-    module.add_class::<change::Change>()?;
+    module.add_class::<translation::Translation>()?;
     module.add_class::<conformal::PredictionIntervals>()?;
     module.add_class::<conformal::PredictionSets>()?;
     module.add_class::<learner::Learner>()?;
@@ -66,11 +66,11 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gaussian_process::gaussian_process, module)?)?;
     module.add_function(wrap_pyfunction!(cells::boolean, module)?)?;
     module.add_function(wrap_pyfunction!(cells::number, module)?)?;
-    module.add_function(wrap_pyfunction!(change::relabel, module)?)?;
-    module.add_function(wrap_pyfunction!(change::complete_changes, module)?)?;
-    module.add_function(wrap_pyfunction!(change::carry, module)?)?;
-    module.add_function(wrap_pyfunction!(change::merge_learners, module)?)?;
-    module.add_function(wrap_pyfunction!(change::merge_encoders, module)?)?;
+    module.add_function(wrap_pyfunction!(translation::relabel, module)?)?;
+    module.add_function(wrap_pyfunction!(translation::complete_translations, module)?)?;
+    module.add_function(wrap_pyfunction!(translation::translate, module)?)?;
+    module.add_function(wrap_pyfunction!(translation::merge_learners, module)?)?;
+    module.add_function(wrap_pyfunction!(translation::merge_encoders, module)?)?;
     module.add_function(wrap_pyfunction!(explaining::conditional, module)?)?;
     module.add_function(wrap_pyfunction!(explaining::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::bins, module)?)?;

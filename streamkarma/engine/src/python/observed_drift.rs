@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::encoded::Encoded;
-use crate::observed_drift::{self, Change, Watching};
+use crate::observed_drift::{self, Change, DriftSettings};
 
 /// Monitors the fraction of events in which each attribute is present.
 #[pyclass(module = "streamkarma._engine")]
@@ -15,7 +15,7 @@ pub struct ObservedDrift {
 impl ObservedDrift {
     #[new]
     fn new(delta: f64, batch: usize, apart: u64, most: usize) -> Self {
-        Self { inner: observed_drift::ObservedDrift::new(Watching { delta, batch, apart, most }) }
+        Self { inner: observed_drift::ObservedDrift::new(DriftSettings { delta, batch, apart, most }) }
     }
 
     /// Add events in turn; returns the event, the attribute and the fractions before and after of each change found.

@@ -13,15 +13,15 @@ use crate::learners::subspace::{Settings, Subspace as Inner};
 
 /// A linear model on completed events; see `SubspaceSettings` of `core.subspace`.
 #[pyfunction]
-#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, forget=0.0, moving=0.0, max_pairwise_coordinates=64, rank=16))]
+#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, half_life=0.0, weights_half_life=0.0, max_pairwise_coordinates=64, rank=16))]
 #[allow(clippy::too_many_arguments, reason = "they are settings, given by name")]
 pub fn subspace(
     regression: bool,
     r: f64,
     indicators: bool,
     shrink: f64,
-    forget: f64,
-    moving: f64,
+    half_life: f64,
+    weights_half_life: f64,
     max_pairwise_coordinates: usize,
     rank: usize,
 ) -> Learner {
@@ -30,8 +30,8 @@ pub fn subspace(
         r,
         indicators,
         shrink,
-        forget,
-        moving,
+        half_life,
+        weights_half_life,
         max_pairwise_coordinates,
         rank,
     }))
@@ -46,11 +46,19 @@ pub struct Subspace {
 #[pymethods]
 impl Subspace {
     #[new]
-    #[pyo3(signature = (shrink=5.0, forget=0.0, max_pairwise_coordinates=64, rank=16))]
-    fn new(shrink: f64, forget: f64, max_pairwise_coordinates: usize, rank: usize) -> Self {
-        let (regression, r, indicators, moving) = (false, 1.0, false, 0.0);
-        let settings =
-            Settings { regression, r, indicators, shrink, forget, moving, max_pairwise_coordinates, rank };
+    #[pyo3(signature = (shrink=5.0, half_life=0.0, max_pairwise_coordinates=64, rank=16))]
+    fn new(shrink: f64, half_life: f64, max_pairwise_coordinates: usize, rank: usize) -> Self {
+        let (regression, r, indicators, weights_half_life) = (false, 1.0, false, 0.0);
+        let settings = Settings {
+            regression,
+            r,
+            indicators,
+            shrink,
+            half_life,
+            weights_half_life,
+            max_pairwise_coordinates,
+            rank,
+        };
         Self { inner: Inner::new(settings) }
     }
 

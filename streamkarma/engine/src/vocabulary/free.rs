@@ -6,7 +6,7 @@ use crate::state::{Refused, ensure};
 
 impl Vocabulary {
     /// Evict a coordinate, which must not be free; its attribute stays.
-    pub fn give_up(&mut self, coordinate: u32) {
+    pub fn evict(&mut self, coordinate: u32) {
         let free = Coordinate { attribute: NOBODY, category: None };
         let gone = std::mem::replace(&mut self.coordinates[coordinate as usize], free);
         let attribute = &mut self.attributes[gone.attribute as usize];
@@ -20,7 +20,7 @@ impl Vocabulary {
 
     /// Evict the attributes without any coordinates, except those in `needed`, which is ascending; returns the evicted
     /// ones.
-    pub fn give_up_empty(&mut self, needed: &[u32]) -> Vec<u32> {
+    pub fn evict_empty(&mut self, needed: &[u32]) -> Vec<u32> {
         let is_empty = |&index: &u32| {
             let attribute = &self.attributes[index as usize];
             let has_none = attribute.number.is_none() && attribute.categories.is_empty();
@@ -63,7 +63,7 @@ impl Vocabulary {
     ///
     /// Only if this vocabulary exceeds its own bounds.
     pub fn first(&self, coordinates: usize) -> Result<Self, Refused> {
-        let mut first = Self { ignored: 0, news: self.news.clone(), ..Self::new(self.bounds) };
+        let mut first = Self { ignored: 0, notices: self.notices.clone(), ..Self::new(self.bounds) };
         let owners = (0..coordinates).map(|at| self.owner(at));
         first.restore_attributes(owners.filter(|&owner| owner != NOBODY).max().unwrap_or(0) as usize + 1)?;
         for at in 1..coordinates {
@@ -102,7 +102,7 @@ impl Vocabulary {
         let is_owner = known.unwrap_or(owner) == owner && self.is_free(owner) == known.is_none();
         let is_there = known.is_some_and(|attribute| self.coordinate(attribute, category).is_some());
         let others = Sizes { coordinates: self.coordinates.len(), ..self.used() };
-        let fits = self.lack(name, true, category, others).is_none();
+        let fits = self.exceeded_limit(name, true, category, others).is_none();
         let why = || format!("the vocabulary cannot hold '{}'", shown(name.text()));
         if owner == 0 || owner as usize >= self.attributes.len() || !is_owner || is_there || !fits {
             return Err(why());

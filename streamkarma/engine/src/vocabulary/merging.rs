@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{NOBODY, Vocabulary};
-use crate::change::DROPPED;
 use crate::names::Name;
+use crate::translation::DROPPED;
 
 /// The name of an attribute and, for a categorical coordinate, the category; ordered as names get their indices:
 /// numbers come before categories.
@@ -53,13 +53,14 @@ impl Vocabulary {
             if trial.take_in(entry) {
                 chosen.push(entry);
             } else if let (name, category) = (Name::Text(entry.0), entry.1)
-                && let Some(lack) = trial.lack(name, trial.find(name).is_some(), category, trial.used())
+                && let Some(exceeded) =
+                    trial.exceeded_limit(name, trial.find(name).is_some(), category, trial.used())
             {
-                trial.tell_of_room(lack);
+                trial.report_limit(exceeded);
             }
         }
         chosen.sort_unstable();
-        let mut most = Self { news: trial.news, ..self.clone() };
+        let mut most = Self { notices: trial.notices, ..self.clone() };
         chosen.iter().for_each(|&entry| _ = most.take_in(entry));
         (most, (new.len() - chosen.len()) as u64)
     }

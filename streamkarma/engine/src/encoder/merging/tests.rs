@@ -1,10 +1,10 @@
 //! Tests of `encoder::merging`.
 
-use crate::change::{Change, DROPPED};
 use crate::encoded::Encoded;
 use crate::encoder::{Encoder, Following, RARE};
-use crate::entities::{Carry, Rules};
+use crate::entities::{Carry, EntityRules};
 use crate::names::{Foreign, Name};
+use crate::translation::{DROPPED, Translation};
 use crate::vocabulary::Bounds;
 
 const PLENTY: Bounds = Bounds { attributes: 500, coordinates: 2000, name_bytes: 100, all_bytes: 1 << 20 };
@@ -48,10 +48,10 @@ fn on(mut encoder: Encoder, from: usize, to: usize) -> Encoder {
     encoder
 }
 
-fn merged(base: &Encoder, parts: &[&Encoder]) -> (Encoder, Vec<Change>) {
+fn merged(base: &Encoder, parts: &[&Encoder]) -> (Encoder, Vec<Translation>) {
     let mut all = base.clone();
-    let changes = all.merge(parts, false).unwrap();
-    (all, changes)
+    let translations = all.merge(parts, false).unwrap();
+    (all, translations)
 }
 
 fn assert_same(one: &Encoder, other: &Encoder) {
@@ -74,20 +74,20 @@ fn merge_order_does_not_matter_and_base_counts_once() {
         let base = on(encoder(PLENTY), 0, first);
         let parts = [(first, first + 350), (first + 350, first + 360), (first + 360, first + 900)];
         let [a, b, c] = parts.map(|(from, to)| on(base.clone(), from, to));
-        let (all, changes) = merged(&base, &[&a, &b, &c]);
-        assert_eq!(changes.len(), 4);
+        let (all, translations) = merged(&base, &[&a, &b, &c]);
+        assert_eq!(translations.len(), 4);
         assert_same(&merged(&base, &[&c, &a, &b]).0, &all);
         assert_same(&merged(&base, &[&merged(&base, &[&a, &c]).0, &b]).0, &all);
         assert_same(&merged(&base, &[&a, &merged(&base, &[&c, &b]).0]).0, &all);
         assert_same(&merged(&base, &[&base, &base]).0, &base);
         // A single part gets other indices, and all else is unchanged.
-        let (alone, changes) = merged(&base, &[&base, &a]);
+        let (alone, translations) = merged(&base, &[&base, &a]);
         assert_eq!(alone.tallies()[0], a.tallies()[0]);
-        for (old, &new) in changes[2].coordinates.iter().enumerate() {
+        for (old, &new) in translations[2].coordinates.iter().enumerate() {
             assert_eq!(alone.scale_of(new as usize), a.scale_of(old));
             assert_eq!(alone.uses()[new as usize], a.uses()[old]);
         }
-        assert!(changes[2].keeps_scales());
+        assert!(translations[2].keeps_scales());
         assert_eq!(all.tallies()[0].values, first as u64 + 900);
     }
 }
@@ -117,21 +117,24 @@ fn merged_moments_and_counts_match_one_pass() {
 fn translated_values_keep_their_meaning() {
     let base = encoder(PLENTY);
     let mut parts = [(0, 300), (300, 800)].map(|(from, to)| on(base.clone(), from, to));
-    let (mut all, changes) = merged(&base, &parts.each_ref());
-    for (part, change) in parts.iter_mut().zip(&changes[1..]) {
-        assert_eq!(change.shares[0], 1.0);
+    let (mut all, translations) = merged(&base, &parts.each_ref());
+    for (part, translation) in parts.iter_mut().zip(&translations[1..]) {
+        assert_eq!(translation.shares[0], 1.0);
         let known = part.vocabulary().find(Name::Text(b"counter")).unwrap();
         assert_eq!(
-            (change.shares[known as usize], change.attribute_count),
+            (translation.shares[known as usize], translation.attribute_count),
             (1.0, all.vocabulary().attribute_count())
         );
         // Values that are only predicted have a weight in the mean; here it is negligible.
         let event = [("n1".to_owned(), "3.25".to_owned()), ("n4".to_owned(), "-1".to_owned())];
         let (old, new) = (encode(part, &event, false), encode(&mut all, &event, false));
         for (&k, z) in old.coordinates.iter().zip(&old.values) {
-            let at =
-                new.coordinates.iter().position(|&other| other == change.coordinates[k as usize]).unwrap();
-            let value = change.shift[k as usize] + change.stretch[k as usize] * new.values[at];
+            let at = new
+                .coordinates
+                .iter()
+                .position(|&other| other == translation.coordinates[k as usize])
+                .unwrap();
+            let value = translation.shift[k as usize] + translation.stretch[k as usize] * new.values[at];
             assert!((value - z).abs() < 0.02, "{value} {z}");
         }
     }
@@ -151,12 +154,12 @@ fn base_and_most_used_names_survive_the_limit() {
     let base = learn(encoder(bounds), &[("base", 1)]);
     let a = learn(base.clone(), &[("z", 3), ("b", 1), ("c", 9)]);
     let b = learn(base.clone(), &[("y", 2), ("z", 3), ("d", 4), ("x", 2)]);
-    let (mut all, changes) = merged(&base, &[&b, &a]);
+    let (mut all, translations) = merged(&base, &[&b, &a]);
     let names: Vec<_> = all.vocabulary().entries().map(|(_, (name, _))| name.to_vec()).collect();
     assert_eq!(names, [&b"base"[..], b"c", b"d", b"x", b"z"]);
-    assert_eq!((all.evicted(), all.vocabulary_mut().news().len()), (2, 1));
-    assert_eq!(changes[1].coordinates, [0, 1, DROPPED, 5, 3, 4]);
-    assert_eq!(changes[2].attributes, [0, 1, 5, DROPPED, 2]);
+    assert_eq!((all.evicted(), all.vocabulary_mut().notices().len()), (2, 1));
+    assert_eq!(translations[1].coordinates, [0, 1, DROPPED, 5, 3, 4]);
+    assert_eq!(translations[2].attributes, [0, 1, 5, DROPPED, 2]);
     assert_eq!(all.uses()[5].count, 6);
     // z last occurred six events before the end of b, and longer ago in a.
     assert_eq!(all.uses()[5].last, all.tallies()[0].values - 6);
@@ -186,7 +189,7 @@ fn rare_categories_of_all_parts_are_remembered() {
 
 #[test]
 fn newest_values_of_entities_survive_merging() {
-    let rules = Rules {
+    let rules = EntityRules {
         entity: (*b"who").into(),
         is_attribute: false,
         time: None,
@@ -211,7 +214,7 @@ fn newest_values_of_entities_survive_merging() {
     let (mut all, _) = merged(&base, &[&a, &b, &c]);
     assert_same(&merged(&base, &[&merged(&base, &[&c, &a]).0, &b]).0, &all);
     assert_eq!(all.following().unwrap().entities.evicted, 1);
-    let said = |all: &mut Encoder, who: &str| {
+    let remembered = |all: &mut Encoder, who: &str| {
         encode(all, &[("who".to_owned(), who.to_owned())], false);
         let values =
             all.carried().into_iter().map(|(name, _, value)| (String::from_utf8(name).unwrap(), value));
@@ -221,10 +224,10 @@ fn newest_values_of_entities_survive_merging() {
         values.iter().map(|&(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
     };
     // Both a and c have m of ann; that of c is nearer to the end of its part.
-    assert_eq!(said(&mut all, "ann"), named(&[("m", 8.0), ("a", 6.0), ("z", 5.0)]));
-    assert_eq!(said(&mut all, "dan"), named(&[("m", 4.0)]));
+    assert_eq!(remembered(&mut all, "ann"), named(&[("m", 8.0), ("a", 6.0), ("z", 5.0)]));
+    assert_eq!(remembered(&mut all, "dan"), named(&[("m", 4.0)]));
     // There is room for three entities, and bob was absent for the longest time.
-    assert_eq!(said(&mut all, "bob"), []);
+    assert_eq!(remembered(&mut all, "bob"), []);
 }
 
 #[test]
@@ -234,7 +237,7 @@ fn incompatible_models_are_refused_with_a_reason() {
     foreign.begin();
     foreign.number(Name::Foreign(&Foreign { id: 1, text: b"7".into(), ..Foreign::default() }), 1.0);
     foreign.finish(true, &mut Encoded::default());
-    let told = crate::cleaning::Rules { finds: false, ..Default::default() };
+    let told = crate::cleaning::CleaningRules { finds: false, ..Default::default() };
     for (other, why) in [
         (foreign, "names that are not strings"),
         (Encoder::new(PLENTY, false, f64::INFINITY).with_rates(2), "(scale)"),

@@ -70,7 +70,7 @@ impl Encoder {
             self.once.add(name, category);
             *found.entry((name.text().to_vec(), RARE.as_bytes().to_vec())).or_default() +=
                 self.uses[at].count;
-            self.vocabulary.give_up(at as u32);
+            self.vocabulary.evict(at as u32);
             self.uses[at] = Use { generation: self.uses[at].generation, ..Use::default() };
         }
         found

@@ -2,7 +2,7 @@
 
 use crate::encoded::Encoded;
 use crate::encoder::{Encoder, Following, RARE};
-use crate::entities::{Carry, Rules};
+use crate::entities::{Carry, EntityRules};
 use crate::names::Name;
 use crate::vocabulary::Bounds;
 
@@ -204,7 +204,7 @@ fn survey_state_round_trips_and_invalid_states_are_refused() {
 
 #[test]
 fn ending_a_survey_forgets_entities() {
-    let rules = Rules {
+    let rules = EntityRules {
         entity: (*b"id").into(),
         is_attribute: true,
         time: None,

@@ -20,15 +20,15 @@ use std::borrow::Cow;
 
 use super::sets::Set;
 use super::{Explicit, FeatureMap, Layout};
-use crate::change::Change;
 use crate::kernel::growth;
 use crate::learners::linear::{LinearModel, Move};
 use crate::merging::{ensure_alike, ensure_movable};
 use crate::state::Refused;
+use crate::translation::Translation;
 
 /// One destination of what was learned about a feature, see [`Move`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Carried {
+pub struct Translated {
     /// The new coordinate.
     pub coordinate: u32,
     /// The code of the new set.
@@ -39,7 +39,7 @@ pub struct Carried {
     pub information: f64,
 }
 
-impl Carried {
+impl Translated {
     /// To a feature of order 1, where the old value is `stretch` times the new one.
     pub fn stretched(coordinate: u32, stretch: f64) -> Self {
         Self { coordinate, code: 0, factor: stretch, information: 1.0 / (stretch * stretch) }
@@ -52,18 +52,19 @@ impl Carried {
 }
 
 impl Explicit {
-    /// See [`crate::learner::Learner::carry`].
-    pub(super) fn carry_features(&mut self, change: &Change) -> Result<(), Refused> {
-        if change.is_none() {
+    /// See [`crate::learner::Learner::translate`].
+    pub(super) fn translate_features(&mut self, translation: &Translation) -> Result<(), Refused> {
+        if translation.is_none() {
             return Ok(());
         }
-        if self.can_move(change)? {
-            let (attributes, coordinates) = change.known(self.map.attributes, self.map.coordinates);
-            let moves = self.moves(|coordinate, code, into| self.map.carry(coordinate, code, change, into));
+        if self.can_move(translation)? {
+            let (attributes, coordinates) = translation.known(self.map.attributes, self.map.coordinates);
+            let moves =
+                self.moves(|coordinate, code, into| self.map.translate(coordinate, code, translation, into));
             self.rearrange(attributes, coordinates, &moves);
         }
-        let observed = change.observed();
-        self.retarget(change, observed * growth(observed, self.map.gamma() as u32));
+        let observed = translation.observed();
+        self.retarget(translation, observed * growth(observed, self.map.gamma() as u32));
         Ok(())
     }
 
@@ -72,33 +73,33 @@ impl Explicit {
     /// # Errors
     ///
     /// If they are hashed but would have to move.
-    pub fn can_move(&self, change: &Change) -> Result<bool, Refused> {
+    pub fn can_move(&self, translation: &Translation) -> Result<bool, Refused> {
         let hashed = self.map.layout.is_hashed();
-        ensure_movable(hashed, change)?;
+        ensure_movable(hashed, translation)?;
         Ok(!hashed)
     }
 
     /// The destinations of everything learned; `list` gives those for a coordinate and the code of a set.
-    pub fn moves(&self, mut list: impl FnMut(u32, i64, &mut Vec<Carried>)) -> Vec<(u32, Carried)> {
+    pub fn moves(&self, mut list: impl FnMut(u32, i64, &mut Vec<Translated>)) -> Vec<(u32, Translated)> {
         let mut touched: Vec<u32> = self.models.iter().flat_map(LinearModel::touched).collect();
         touched.sort_unstable();
         touched.dedup();
-        let (mut moves, mut carried) = (Vec::new(), Vec::new());
+        let (mut moves, mut translated) = (Vec::new(), Vec::new());
         for place in touched {
             if let Some((coordinate, code)) = self.map.layout.feature(place) {
-                list(coordinate, code, &mut carried);
-                moves.extend(carried.drain(..).map(|each| (place, each)));
+                list(coordinate, code, &mut translated);
+                moves.extend(translated.drain(..).map(|each| (place, each)));
             }
         }
         moves
     }
 
     /// Switch to this many attributes and coordinates, moving what was learned according to `moves`.
-    pub fn rearrange(&mut self, attributes: usize, coordinates: usize, moves: &[(u32, Carried)]) {
+    pub fn rearrange(&mut self, attributes: usize, coordinates: usize, moves: &[(u32, Translated)]) {
         (self.map.attributes, self.map.coordinates) = (attributes, coordinates);
         let (layout, bits) = self.layout(self.models[0].classes());
         let moves = moves.iter().map(|(from, to)| {
-            let Carried { coordinate, code, factor, information } = *to;
+            let Translated { coordinate, code, factor, information } = *to;
             Move { from: *from, to: layout.place(coordinate, code), factor, information }
         });
         // A file may contain weights of unknown features; they have no place.
@@ -108,11 +109,11 @@ impl Explicit {
     }
 
     /// Switch to other targets; `square` is the squared norm of a typical event.
-    pub fn retarget(&mut self, change: &Change, square: f64) {
+    pub fn retarget(&mut self, translation: &Translation, square: f64) {
         let norm = if self.map.normalize() { square.max(1.0).sqrt() } else { 1.0 };
         let (constant, gamma) = (self.map.layout.place(0, 0), self.map.gamma());
         let unit = self.map.roots[gamma][0][0] / norm;
-        self.models.iter_mut().for_each(|model| model.retarget(change.target, constant, unit));
+        self.models.iter_mut().for_each(|model| model.retarget(translation.target, constant, unit));
     }
 
     /// See [`crate::learner::Learner::merge`].
@@ -150,33 +151,35 @@ impl Explicit {
 
 impl FeatureMap {
     /// List the destinations of what was learned about a feature.
-    fn carry(&self, coordinate: u32, code: i64, change: &Change, into: &mut Vec<Carried>) {
+    fn translate(&self, coordinate: u32, code: i64, translation: &Translation, into: &mut Vec<Translated>) {
         let set = Set::of(code, self.gamma());
-        let (Some(moved), Some(beside)) = (change.coordinate(coordinate), set.carried(change)) else {
+        let (Some(moved), Some(beside)) = (translation.coordinate(coordinate), set.translated(translation))
+        else {
             return;
         };
-        let (stretch, shift) = (change.stretch[coordinate as usize], change.shift[coordinate as usize]);
-        into.push(Carried { code: beside.code(self.gamma()), ..Carried::stretched(moved, stretch) });
-        let owner = change.owners[coordinate as usize];
-        if shift != 0.0 && change.attribute(owner).is_some() {
+        let (stretch, shift) =
+            (translation.stretch[coordinate as usize], translation.shift[coordinate as usize]);
+        into.push(Translated { code: beside.code(self.gamma()), ..Translated::stretched(moved, stretch) });
+        let owner = translation.owners[coordinate as usize];
+        if shift != 0.0 && translation.attribute(owner).is_some() {
             let [_, value] = &self.roots[self.gamma()];
-            self.shift(set.with(owner), shift * value[set.attributes().len()], change, into);
+            self.shift(set.with(owner), shift * value[set.attributes().len()], translation, into);
         }
     }
 
     /// Carry `factor` times a weight to the indicator of a set, which may be too large for a feature.
-    fn shift(&self, set: Set, factor: f64, change: &Change, into: &mut Vec<Carried>) {
+    fn shift(&self, set: Set, factor: f64, translation: &Translation, into: &mut Vec<Translated>) {
         let (gamma, size) = (self.gamma(), set.attributes().len());
         let [constant, _] = &self.roots[gamma];
         let mut put = |set: Set, factor: f64| {
-            let code = set.carried(change).map_or(0, |set| set.code(gamma));
-            into.push(Carried { code, ..Carried::shifted(0, factor) });
+            let code = set.translated(translation).map_or(0, |set| set.code(gamma));
+            into.push(Translated { code, ..Translated::shifted(0, factor) });
         };
         if size < gamma {
             return put(set, factor / constant[size]);
         }
         for &left_out in set.attributes() {
-            let share = change.shares[left_out as usize] / size as f64;
+            let share = translation.shares[left_out as usize] / size as f64;
             put(set.without(left_out), factor * share / constant[size - 1]);
         }
     }

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::tests::{ALL, Items, items, step, take};
 use super::*;
-use crate::change::DROPPED;
 use crate::learners::linear::Update;
 use crate::loss::Loss;
 use crate::state::Array;
+use crate::translation::DROPPED;
 
 /// Maximum number of attributes of an event here; a third of them are sets of tags.
 const MOST: u32 = 9;
@@ -39,10 +39,10 @@ fn merged(base: &Explicit, parts: &[&Explicit]) -> Explicit {
     merged
 }
 
-fn carried(learner: &Explicit, change: &Change) -> Explicit {
-    let mut carried = learner.clone();
-    carried.carry(change).unwrap();
-    carried
+fn translated(learner: &Explicit, translation: &Translation) -> Explicit {
+    let mut translated = learner.clone();
+    translated.translate(translation).unwrap();
+    translated
 }
 
 fn assert_same(one: &Explicit, other: &Explicit, within: f64) {
@@ -62,7 +62,7 @@ fn assert_same(one: &Explicit, other: &Explicit, within: f64) {
 }
 
 /// The identity, with the owners of the coordinates of [`items`].
-fn none() -> Change {
+fn none() -> Translation {
     let mut owners: Vec<u32> = (0..COORDINATES as u32).collect();
     for attribute in (3..=MOST).step_by(3) {
         owners[attribute as usize] = DROPPED;
@@ -73,26 +73,27 @@ fn none() -> Change {
         .skip(MOST as usize + 1)
         .filter(|owner| **owner > MOST)
         .for_each(|owner| *owner = DROPPED);
-    Change::none(MOST as usize + 1, owners)
+    Translation::none(MOST as usize + 1, owners)
 }
 
 /// All names in reverse order, with free ones in between.
-fn permuted() -> Change {
-    let mut change = none();
+fn permuted() -> Translation {
+    let mut translation = none();
     let count = COORDINATES as u32;
-    change.attributes = (0..=MOST).map(|old| if old == 0 { 0 } else { 2 * (MOST + 1 - old) }).collect();
-    change.coordinates = (0..count).map(|old| if old == 0 { 0 } else { 2 * (count - old) }).collect();
-    (change.attribute_count, change.coordinate_count) = (2 * MOST as usize + 1, 2 * COORDINATES);
-    change
+    translation.attributes = (0..=MOST).map(|old| if old == 0 { 0 } else { 2 * (MOST + 1 - old) }).collect();
+    translation.coordinates = (0..count).map(|old| if old == 0 { 0 } else { 2 * (count - old) }).collect();
+    (translation.attribute_count, translation.coordinate_count) = (2 * MOST as usize + 1, 2 * COORDINATES);
+    translation
 }
 
-/// An event as expressed after a change.
-fn expressed(event: &Items, change: &Change) -> Items {
+/// An event as expressed after a translation.
+fn expressed(event: &Items, translation: &Translation) -> Items {
     let item = |&(attribute, coordinate, x): &(u32, u32, f64)| {
-        let (shift, stretch) = (change.shift[coordinate as usize], change.stretch[coordinate as usize]);
+        let (shift, stretch) =
+            (translation.shift[coordinate as usize], translation.stretch[coordinate as usize]);
         (
-            change.attributes[attribute as usize],
-            change.coordinates[coordinate as usize],
+            translation.attributes[attribute as usize],
+            translation.coordinates[coordinate as usize],
             (x - shift) / stretch,
         )
     };
@@ -101,12 +102,12 @@ fn expressed(event: &Items, change: &Change) -> Items {
     items
 }
 
-fn assert_scores_stay(learner: &Explicit, change: &Change, events: &[Items]) {
-    let (mut before, mut after) = (learner.clone(), carried(learner, change));
+fn assert_scores_stay(learner: &Explicit, translation: &Translation, events: &[Items]) {
+    let (mut before, mut after) = (learner.clone(), translated(learner, translation));
     for event in events {
         let (one, other) = (
             take(&mut before, event, f64::NAN, 1.0),
-            take(&mut after, &expressed(event, change), f64::NAN, 1.0),
+            take(&mut after, &expressed(event, translation), f64::NAN, 1.0),
         );
         let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-10 * (1.0 + a.abs());
         assert!(one.iter().zip(&other).all(near), "{one:?} {other:?}");
@@ -127,12 +128,12 @@ fn merge_ignores_order_of_names_and_parts() {
             assert_same(&all, &merged(&base, &[&c, &a, &b]), 1e-12);
             assert_same(&all, &merged(&base, &[&merged(&base, &[&b, &c]), &a]), 1e-12);
             assert_same(&a, &merged(&base, &[&base, &a]), 1e-12);
-            assert_eq!(carried(&a, &none()).state(), a.state());
+            assert_eq!(translated(&a, &none()).state(), a.state());
             let events: Vec<Items> = (0..20).map(|t| items(t, MOST)).collect();
             assert_scores_stay(&all, &permuted(), &events);
-            let moved = [&base, &a, &b, &c].map(|each| carried(each, &permuted()));
+            let moved = [&base, &a, &b, &c].map(|each| translated(each, &permuted()));
             let then = merged(&moved[0], &[&moved[1], &moved[2], &moved[3]]);
-            assert_same(&then, &carried(&all, &permuted()), 1e-12);
+            assert_same(&then, &translated(&all, &permuted()), 1e-12);
         }
     }
 }
@@ -169,19 +170,19 @@ fn merged_precisions_match_one_pass() {
 
 #[test]
 fn rescaling_preserves_scores_where_formulas_are_exact() {
-    let mut change = permuted();
-    change.stretch[2] = 0.5;
-    change.stretch[4] = 3.0;
+    let mut translation = permuted();
+    translation.stretch[2] = 0.5;
+    translation.stretch[4] = 3.0;
     let all: Vec<Items> = (0..30).map(|t| items(t, MOST)).collect();
     for (gamma, update) in [1, 2, 3].into_iter().flat_map(|gamma| ALL.map(|update| (gamma, update))) {
         let mut learner = begin(gamma, false, update, 20);
         for (t, event) in all.iter().enumerate() {
             take(&mut learner, event, label(1, t as u64), 1.0);
         }
-        assert_scores_stay(&learner, &change, &all);
+        assert_scores_stay(&learner, &translation, &all);
         // Shifts are exact where there is a feature for them, in events with fewer attributes than gamma, and where no
         // value is missing.
-        let mut shifted = change.clone();
+        let mut shifted = translation.clone();
         (shifted.shift[1], shifted.shift[2], shifted.shift[4]) = (0.3, -0.4, 2.0);
         let complete = |t: u64, width: usize| -> Items {
             let value = |k: u32| (t * 7 + u64::from(k) * 5) as f64 % 11.0 / 4.0 - 1.0;
@@ -203,13 +204,14 @@ fn rescaling_preserves_scores_where_formulas_are_exact() {
 
 #[test]
 fn dropped_names_are_forgotten() {
-    let mut change = none();
-    (change.attributes[2], change.coordinates[2], change.owners[2]) = (DROPPED, DROPPED, DROPPED);
+    let mut translation = none();
+    (translation.attributes[2], translation.coordinates[2], translation.owners[2]) =
+        (DROPPED, DROPPED, DROPPED);
     for gamma in [1, 2, 3] {
         let learner = taught(begin(gamma, false, Update::Arow, 20), 0..60);
         let mut cleared = learner.clone();
         cleared.clear(&Evicted { attributes: vec![2], coordinates: vec![2], ..Evicted::default() });
-        assert_same(&carried(&learner, &change), &cleared, 0.0);
+        assert_same(&translated(&learner, &translation), &cleared, 0.0);
     }
 }
 
@@ -218,9 +220,9 @@ fn rescaled_targets_preserve_predictions() {
     for (gamma, normalize) in [1, 2, 3].into_iter().flat_map(|gamma| [(gamma, false), (gamma, true)]) {
         let settings = Step { loss: Loss::Squared, ..step(Update::Arow) };
         let learner = taught(Explicit::new(gamma, normalize, settings, 20).unwrap(), 0..60);
-        let mut change = none();
-        change.target = (0.25, 2.0);
-        let (mut before, mut after) = (learner.clone(), carried(&learner, &change));
+        let mut translation = none();
+        translation.target = (0.25, 2.0);
+        let (mut before, mut after) = (learner.clone(), translated(&learner, &translation));
         // If events are normalised, the result is exact for one with the typical norm.
         let event: Items = (0..=MOST).map(|k| (k, k, 1.0)).collect();
         let [one, other] = [&mut before, &mut after].map(|each| take(each, &event, f64::NAN, 1.0)[0]);
@@ -237,12 +239,14 @@ fn hashed_tables_merge_only_under_the_same_names() {
         let all = merged(&base, &[&a, &b, &c]);
         assert_same(&all, &merged(&base, &[&c, &merged(&base, &[&b, &a])]), 1e-12);
         assert_same(&a, &merged(&base, &[&a, &base]), 1e-12);
-        assert!(a.clone().carry(&permuted()).unwrap_err().contains("hashed"));
-        assert_eq!(carried(&a, &none()).state(), a.state());
+        assert!(a.clone().translate(&permuted()).unwrap_err().contains("hashed"));
+        assert_eq!(translated(&a, &none()).state(), a.state());
         // A table that no longer fits becomes hashed.
-        let mut change = permuted();
-        change.coordinates[1] = 1 << 20;
-        assert!(carried(&taught(begin(gamma, true, update, 20), 0..9), &change).map.layout.is_hashed());
+        let mut translation = permuted();
+        translation.coordinates[1] = 1 << 20;
+        assert!(
+            translated(&taught(begin(gamma, true, update, 20), 0..9), &translation).map.layout.is_hashed()
+        );
     }
 }
 
@@ -267,8 +271,8 @@ fn other_settings_are_refused_and_extreme_states_merge() {
         state.put_f64s("spread", vec![0.0; places], &[1, places]);
         let mut full = begin(gamma, true, Update::Arow, 20);
         full.restore(&state, MOST as usize + 1, COORDINATES).unwrap();
-        let mut change = permuted();
-        change.shift.fill(0.5);
-        merged(&carried(&full, &change), &[&full, &full]);
+        let mut translation = permuted();
+        translation.shift.fill(0.5);
+        merged(&translated(&full, &translation), &[&full, &full]);
     }
 }

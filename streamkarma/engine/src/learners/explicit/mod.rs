@@ -21,18 +21,18 @@ mod tests;
 
 pub use features::{FeatureMap, Features};
 pub use layout::{Layout, mix};
-pub use merging::Carried;
+pub use merging::Translated;
 pub use sets::Set;
 
 use std::any::Any;
 
 use crate::block::{Event, Evicted, room_for};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::{LinearModel, Step};
 use crate::merging::of_kind;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// A linear model on the features of k_gamma, or several models that take different steps.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Explicit {
     }
 
     /// Extend the table for the attributes and coordinates of an event; returns whether any are new.
-    fn meet(&mut self, event: &Event) -> bool {
+    fn register(&mut self, event: &Event) -> bool {
         // Attributes ascend; the coordinates of one attribute are in any order.
         let attributes =
             event.attributes.last().map_or(0, |&last| last as usize + 1).max(self.map.attributes);
@@ -156,7 +156,7 @@ impl Learner for Explicit {
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
-            self.meet(&event);
+            self.register(&event);
         }
         self.map.expand(&event, &mut self.features);
         let (Features { index, phi }, classes) = (&self.features, self.classes());
@@ -166,7 +166,7 @@ impl Learner for Explicit {
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if !lesson.is_learned() || self.meet(&event) {
+        if !lesson.is_learned() || self.register(&event) {
             return self.step(event, lesson, scores);
         }
         let (Features { index, phi }, classes) = (&self.features, self.classes());
@@ -223,8 +223,8 @@ impl Learner for Explicit {
         self.map.layout.is_hashed()
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_features(change)
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_features(translation)
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {

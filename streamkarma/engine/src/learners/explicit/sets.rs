@@ -1,7 +1,7 @@
 //! Sets of attributes, and their conversion from and to codes.
 
 use super::layout::first_code;
-use crate::change::Change;
+use crate::translation::Translation;
 
 /// At most three attributes, ascending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,9 +82,9 @@ impl Set {
     }
 
     /// The same attributes at their new indices; None if one of them was evicted.
-    pub fn carried(self, change: &Change) -> Option<Self> {
+    pub fn translated(self, translation: &Translation) -> Option<Self> {
         let all = self.attributes().iter();
-        all.map(|&attribute| change.attribute(attribute))
+        all.map(|&attribute| translation.attribute(attribute))
             .try_fold(Self::default(), |set, attribute| Some(set.with(attribute?)))
     }
 }

@@ -15,29 +15,29 @@
 use super::rotation::{Square, nearest, products, spread, turned};
 use super::rows::{RANK, Row, Rows, SLOTS, factors, starts};
 use super::{FactorisationMachine, LARGEST};
-use crate::change::Change;
 use crate::learner::Learner;
 use crate::loss::Loss;
 use crate::math::{dot, pow};
 use crate::merging::{Mean, ensure_alike, ensure_movable, relabelled};
 use crate::state::Refused;
+use crate::translation::Translation;
 
 impl FactorisationMachine {
-    /// See [`crate::learner::Learner::carry`].
-    pub(super) fn carry_rows(&mut self, change: &Change) -> Result<(), Refused> {
-        if change.is_none() {
+    /// See [`crate::learner::Learner::translate`].
+    pub(super) fn translate_rows(&mut self, translation: &Translation) -> Result<(), Refused> {
+        if translation.is_none() {
             return Ok(());
         }
         let hashed = self.is_hashed();
-        ensure_movable(hashed, change)?;
+        ensure_movable(hashed, translation)?;
         self.rows.rescale();
         if !hashed {
             let known = self.coordinates;
-            (self.attributes, self.coordinates) = change.known(self.attributes, known);
-            self.rows.carry(known, self.coordinates, change);
+            (self.attributes, self.coordinates) = translation.known(self.attributes, known);
+            self.rows.translate(known, self.coordinates, translation);
         }
         self.wake_up();
-        self.rows.retarget(change.target, change.observed().max(1.0).sqrt());
+        self.rows.retarget(translation.target, translation.observed().max(1.0).sqrt());
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Rows {
     }
 
     /// Translate to `coordinates` coordinates, of which `known` were known before; each has its own row.
-    fn carry(&mut self, known: usize, coordinates: usize, change: &Change) {
+    fn translate(&mut self, known: usize, coordinates: usize, translation: &Translation) {
         let (rows, places) = (std::mem::take(&mut self.rows), self.places);
         if places == 0 {
             return;
@@ -87,7 +87,7 @@ impl Rows {
         self.places = 0;
         self.make_room(coordinates);
         for (class, rows) in rows.chunks_exact(places).enumerate() {
-            for (to, row) in carried(&rows[..known.min(places)], change) {
+            for (to, row) in translated(&rows[..known.min(places)], translation) {
                 let place = self.row(class, to);
                 self.rows[place].add(&row);
             }
@@ -202,11 +202,11 @@ fn merged(base: &Row, coordinate: u32, decay: f64, parts: impl Iterator<Item = L
 }
 
 /// The touched rows of one class, and their new coordinates.
-fn carried(rows: &[Row], change: &Change) -> Vec<(u32, Row)> {
+fn translated(rows: &[Row], translation: &Translation) -> Vec<(u32, Row)> {
     let mut known: Vec<(usize, [f64; RANK])> = Vec::new();
     // The effect of the others' shifts on each weight: the sum of c_j p_j v_j.
     let (mut shifts, mut squares, mut constant) = ([0.0; RANK], 0.0, 0.0);
-    let shift = |k: usize| change.shift[k] * change.share_of(k as u32);
+    let shift = |k: usize| translation.shift[k] * translation.share_of(k as u32);
     for (k, row) in rows.iter().enumerate().skip(1).filter(|(_, row)| **row != Row::default()) {
         let factors = factors(row, k as u32, 1.0);
         shifts.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += shift(k) * factor);
@@ -215,7 +215,7 @@ fn carried(rows: &[Row], change: &Change) -> Vec<(u32, Row)> {
         known.push((k, factors));
     }
     let place = |(k, factors): (usize, [f64; RANK])| {
-        let (to, stretch, mut row) = (change.coordinate(k as u32)?, change.stretch[k], rows[k]);
+        let (to, stretch, mut row) = (translation.coordinate(k as u32)?, translation.stretch[k], rows[k]);
         for ((moved, start), factor) in row.moved.iter_mut().zip(starts(to)).zip(factors) {
             *moved = stretch * factor - start;
         }

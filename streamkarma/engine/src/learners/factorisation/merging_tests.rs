@@ -28,7 +28,12 @@ fn label(sample: &Sample) -> f64 {
 }
 
 /// The machine after this many events, named as after a change.
-fn taught(mut machine: FactorisationMachine, seed: u64, events: u64, names: &Change) -> FactorisationMachine {
+fn taught(
+    mut machine: FactorisationMachine,
+    seed: u64,
+    events: u64,
+    names: &Translation,
+) -> FactorisationMachine {
     let (mut numbers, mut scores) = (Numbers(seed), vec![0.0; machine.classes()]);
     for t in 0..events {
         let mut sample = Sample::of(&mut numbers);
@@ -46,21 +51,21 @@ fn merged(base: &FactorisationMachine, parts: &[&FactorisationMachine]) -> Facto
     merged
 }
 
-fn carried(machine: &FactorisationMachine, change: &Change) -> FactorisationMachine {
-    let mut carried = machine.clone();
-    carried.carry(change).unwrap();
-    carried
+fn translated(machine: &FactorisationMachine, translation: &Translation) -> FactorisationMachine {
+    let mut translated = machine.clone();
+    translated.translate(translation).unwrap();
+    translated
 }
 
 /// The number has coordinate 1, categories those from 2 and from 32 on.
-fn none() -> Change {
-    Change::none(4, (0..COORDINATES).map(|k| if k < 2 { k } else { 2 + u32::from(k > 31) }).collect())
+fn none() -> Translation {
+    Translation::none(4, (0..COORDINATES).map(|k| if k < 2 { k } else { 2 + u32::from(k > 31) }).collect())
 }
 
 /// All names in reverse order.
-fn permuted() -> Change {
+fn permuted() -> Translation {
     let coordinates = (0..COORDINATES).map(|k| if k == 0 { 0 } else { COORDINATES - k }).collect();
-    Change { attributes: vec![0, 3, 2, 1], coordinates, ..none() }
+    Translation { attributes: vec![0, 3, 2, 1], coordinates, ..none() }
 }
 
 fn assert_same(one: &FactorisationMachine, other: &FactorisationMachine, within: f64) {
@@ -100,7 +105,7 @@ fn merge_ignores_order_and_grouping() {
         assert_same(&all, &merged(&base, &[&merged(&base, &[&c, &a]), &merged(&base, &[&b, &d])]), 1e-11);
         assert_same(&a, &merged(&base, &[&base, &a, &base]), 1e-12);
         assert_same(&base, &merged(&base, &[&base, &base]), 1e-12);
-        assert_eq!(carried(&a, &none()).state(), a.state());
+        assert_eq!(translated(&a, &none()).state(), a.state());
     }
 }
 
@@ -110,7 +115,7 @@ fn renaming_preserves_scores_and_merging_reduces_errors() {
         .map(|seed| {
             let names = if seed % 2 == 0 { none() } else { permuted() };
             let part = taught(begin(0.0, 1), seed, 4000, &names);
-            let moved = carried(&part, &names);
+            let moved = translated(&part, &names);
             let (mut sample, mut scores, mut after) = (Sample::of(&mut Numbers(seed)), [0.0], [0.0]);
             moved.clone().step(sample.event(), Lesson::NONE, &mut after);
             sample.coordinates = sample.coordinates.map(|k| names.coordinates[k as usize]);
@@ -129,26 +134,26 @@ fn renaming_preserves_scores_and_merging_reduces_errors() {
 #[test]
 fn rescaling_preserves_scores_without_missing_values() {
     let machine = taught(begin(0.0, 1), 3, 500, &none());
-    let mut change = permuted();
-    (change.shift[1], change.stretch[1]) = (0.4, 0.7);
-    (change.shift[5], change.stretch[5]) = (-0.3, 1.5);
-    let after = carried(&machine, &change);
+    let mut translation = permuted();
+    (translation.shift[1], translation.stretch[1]) = (0.4, 0.7);
+    (translation.shift[5], translation.stretch[5]) = (-0.3, 1.5);
+    let after = translated(&machine, &translation);
     // Without the norm, which differs between scales.
     let items: [(u32, f64); 4] = [(0, 1.0), (1, 0.8), (5, -0.6), (40, 1.0)];
     let expressed = items.map(|(k, x)| {
         let k = k as usize;
-        (change.coordinates[k], (x - change.shift[k]) / change.stretch[k])
+        (translation.coordinates[k], (x - translation.shift[k]) / translation.stretch[k])
     });
     // All other coordinates are cleared, so that what was learned of them causes no shift.
     let mut alone = machine.clone();
     for k in (0..COORDINATES).filter(|k| !items.iter().any(|item| item.0 == *k)) {
         alone.rows.clear(k, alone.coordinates);
     }
-    let alone_after = carried(&alone, &change);
+    let alone_after = translated(&alone, &translation);
     assert!((alone.rows.score(0, &items).0 - alone_after.rows.score(0, &expressed).0).abs() < 1e-12);
-    assert_same(&carried(&machine, &change), &after, 0.0);
+    assert_same(&translated(&machine, &translation), &after, 0.0);
     let mut scaled = machine.clone();
-    scaled.carry(&Change { target: (0.25, 3.0), ..none() }).unwrap();
+    scaled.translate(&Translation { target: (0.25, 3.0), ..none() }).unwrap();
     let typical = items.map(|(k, x)| (k, x / 2.0)); // four attributes, all of them always present
     let expected = 0.25 + 3.0 * scaled.rows.score(0, &typical).0;
     assert!((machine.rows.score(0, &typical).0 - expected).abs() < 1e-12);
@@ -185,17 +190,17 @@ fn other_settings_are_refused_and_extreme_states_merge() {
     assert!(machine.clone().merge(&[&learned(9.0, 50)]).unwrap_err().contains("settings"));
     let small = Settings { table_bits: 8, ..settings(0.0) };
     let mut hashed = taught(FactorisationMachine::new(small).unwrap(), 1, 50, &none());
-    assert!(hashed.carry(&permuted()).unwrap_err().contains("hashed"));
+    assert!(hashed.translate(&permuted()).unwrap_err().contains("hashed"));
     let two = [taught(hashed.clone(), 1, 60, &none()), taught(hashed.clone(), 2, 60, &none())];
     assert_same(&merged(&hashed, &[&two[0], &two[1]]), &merged(&hashed, &[&two[1], &two[0]]), 1e-12);
     let mut wild = machine.clone();
     for row in &mut wild.rows.rows {
         *row = Row { moved: [LARGEST; RANK + 1], moments: [f64::MAX; RANK + 1] };
     }
-    let mut change = permuted();
-    change.shift.fill(1.0);
-    change.stretch.fill(0.0);
-    merged(&machine, &[&carried(&wild, &change), &wild, &learned(0.0, 0)]);
+    let mut translation = permuted();
+    translation.shift.fill(1.0);
+    translation.stretch.fill(0.0);
+    merged(&machine, &[&translated(&wild, &translation), &wild, &learned(0.0, 0)]);
     // Nothing is learned during sleep, but events are counted.
     let mut asleep = begin(0.0, 1);
     asleep.step(Event::of(&[0], &[0], &[1.0]), Lesson::of(1.0), &mut [0.0]);

@@ -34,7 +34,6 @@ mod tests;
 use rows::{RANK, Row, Rows};
 
 use crate::block::{Event, Evicted, room_for};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::linear::LARGEST;
@@ -42,6 +41,7 @@ use crate::loss::Loss;
 use crate::math::dot;
 use crate::merging::of_kind;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// When the learner wakes up: at four coordinates per attribute, and 16 more.
 ///
@@ -102,7 +102,7 @@ impl FactorisationMachine {
     }
 
     /// Extend the parameters to the attributes and coordinates of an event.
-    fn meet(&mut self, event: &Event) {
+    fn register(&mut self, event: &Event) {
         let attributes = room_for(event.attributes).max(self.attributes);
         let coordinates = room_for(event.coordinates).max(self.coordinates);
         if (attributes, coordinates) != (self.attributes, self.coordinates) {
@@ -159,21 +159,21 @@ impl FactorisationMachine {
             return f64::NAN;
         }
         let loss = self.rows.settings.loss;
-        let suffered = loss.judge(scores, lesson.label, &mut self.slopes);
+        let suffered_loss = loss.loss_and_gradient(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
-            self.meet(event);
+            self.register(event);
             self.steps += 1;
             if self.awake {
                 if self.items.len() < event.len() {
                     self.list(event, true);
                     let mut scores = scores.to_vec();
                     self.score(&mut scores);
-                    loss.judge(&scores, lesson.label, &mut self.slopes);
+                    loss.loss_and_gradient(&scores, lesson.label, &mut self.slopes);
                 }
                 self.descend(lesson.weight);
             }
         }
-        suffered
+        suffered_loss
     }
 
     fn descend(&mut self, weight: f64) {
@@ -257,8 +257,8 @@ impl Learner for FactorisationMachine {
         self.coordinates > self.rows.places && self.awake
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_rows(change)
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_rows(translation)
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {

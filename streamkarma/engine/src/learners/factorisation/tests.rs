@@ -84,7 +84,7 @@ fn scores_and_steps_match_definition_and_numerical_gradient() {
     for half_life in [0.0, 4.0] {
         let (mut learner, mut numbers) = (learned(half_life, 0), Numbers(2));
         learner.restart(0);
-        learner.meet(&Sample { coordinates: [0, 2, 61, 1], values: [1.0; 4] }.event());
+        learner.register(&Sample { coordinates: [0, 2, 61, 1], values: [1.0; 4] }.event());
         let start = |k| rows::factors(&Row::default(), k, 1.0);
         let fresh = |k| {
             let mut row = Row::default();

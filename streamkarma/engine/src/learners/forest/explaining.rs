@@ -25,10 +25,10 @@ impl Forest {
     }
 
     /// The score for a tree's mean or probabilities.
-    fn score_of(&self, said: &[f64], column: usize) -> f64 {
-        let log = |class: usize| fast_log(said[class] + FLOOR);
+    fn score_of(&self, prediction: &[f64], column: usize) -> f64 {
+        let log = |class: usize| fast_log(prediction[class] + FLOOR);
         if self.shape.regression {
-            said[0]
+            prediction[0]
         } else if self.slopes.len() == 1 {
             log(1) - log(0)
         } else {

@@ -5,9 +5,9 @@ use std::hint::select_unpredictable;
 use super::shape::Shape;
 use super::split::{self, BINS, MOMENTS, Split};
 use super::tree::TreeLesson;
-use crate::chance::{Random, mix};
 use crate::learners::codes::{CODES, Codes, MISSING};
 use crate::math::log;
+use crate::random::{Random, mix};
 
 /// Maximum number of coordinates that may split a leaf.
 pub const MOST_CANDIDATES: usize = 32;

@@ -13,12 +13,12 @@ use super::leaf::MOST_GROUPS;
 use super::shape::Shape;
 use super::tree::Tree;
 use super::{Forest, KEPT};
-use crate::chance::mix;
 use crate::learner::Learner;
 use crate::learners::latest::Latest;
 use crate::learners::moved_codes::owners_of;
 use crate::math::log;
 use crate::merging::{counted_together, learned_since, relabelled_rows};
+use crate::random::mix;
 use crate::state::{Refused, ensure};
 
 impl Forest {

@@ -2,10 +2,10 @@
 
 use super::tests::new;
 use super::*;
-use crate::change::DROPPED;
 use crate::learners::codes::MISSING;
 use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
 use crate::merging::checks::{self, assert_same};
+use crate::translation::DROPPED;
 
 fn taught(base: &Forest, task: Task, seed: u64, events: usize) -> Forest {
     let mut model = base.clone();
@@ -28,7 +28,7 @@ fn scores(forest: &Forest, event: Event) -> Vec<f64> {
 }
 
 /// Events, and a forest's predictions for them.
-fn said(forest: &Forest, events: usize) -> Vec<(Sample, Vec<f64>)> {
+fn scored(forest: &Forest, events: usize) -> Vec<(Sample, Vec<f64>)> {
     let mut numbers = Numbers::new(9);
     let samples = (0..events).map(|_| Sample::new(&mut numbers));
     samples
@@ -101,7 +101,7 @@ fn relabel_permutes_class_scores() {
         let before = taught(&new(task, 0.0), task, 1, 1000);
         let mut after = before.clone();
         after.relabel(&places).unwrap();
-        for (sample, old) in said(&before, 20) {
+        for (sample, old) in scored(&before, 20) {
             let new = scores(&after, sample.event());
             if task == Task::Two {
                 assert_eq!(new[0], -old[0]);
@@ -116,30 +116,31 @@ fn relabel_permutes_class_scores() {
 }
 
 /// The identity for the samples.
-fn unchanged() -> Change {
-    Change::none(4, vec![0, 1, 2, 3, 3, 3])
+fn unchanged() -> Translation {
+    Translation::none(4, vec![0, 1, 2, 3, 3, 3])
 }
 
 #[test]
 fn names_are_translated() {
     let before = taught(&new(Task::Two, 0.0), Task::Two, 1, 2000);
     let mut after = before.clone();
-    after.carry(&unchanged()).unwrap();
+    after.translate(&unchanged()).unwrap();
     assert_eq!(after.state(), before.state());
-    let mut change = unchanged();
-    change.attributes = vec![0, 5, 2, 1];
-    change.coordinates = vec![0, 7, 1, 3, 8, 2];
-    (change.attribute_count, change.coordinate_count) = (6, 9);
-    after.carry(&change).unwrap();
+    let mut translation = unchanged();
+    translation.attributes = vec![0, 5, 2, 1];
+    translation.coordinates = vec![0, 7, 1, 3, 8, 2];
+    (translation.attribute_count, translation.coordinate_count) = (6, 9);
+    after.translate(&translation).unwrap();
     after.clone().restore(&after.state(), 6, 9).unwrap();
-    for (mut sample, old) in said(&before, 50) {
-        sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
-        sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+    for (mut sample, old) in scored(&before, 50) {
+        sample.attributes.iter_mut().for_each(|own| *own = translation.attribute(*own).unwrap());
+        sample.coordinates.iter_mut().for_each(|own| *own = translation.coordinate(*own).unwrap());
         assert_eq!(scores(&after, sample.event()), old);
     }
-    (change.attributes[1], change.coordinates[1], change.coordinates[5]) = (DROPPED, DROPPED, DROPPED);
+    (translation.attributes[1], translation.coordinates[1], translation.coordinates[5]) =
+        (DROPPED, DROPPED, DROPPED);
     let mut less = before.clone();
-    less.carry(&change).unwrap();
+    less.translate(&translation).unwrap();
     less.clone().restore(&less.state(), 6, 9).unwrap();
     let mut forgot = before;
     forgot.forget(&Evicted { before: 0, attributes: vec![1], coordinates: vec![1, 5] });
@@ -151,9 +152,9 @@ fn negated_coordinates_are_forgotten() {
     for task in TASKS {
         let before = taught(&new(task, 0.0), task, 1, 1000);
         let (mut turned, mut forgot) = (before.clone(), before);
-        let mut change = unchanged();
-        change.stretch[1] = -1.0;
-        turned.carry(&change).unwrap();
+        let mut translation = unchanged();
+        translation.stretch[1] = -1.0;
+        turned.translate(&translation).unwrap();
         forgot.forget(&Evicted { before: 0, attributes: Vec::new(), coordinates: vec![1] });
         assert_eq!(turned.state(), forgot.state());
     }
@@ -163,15 +164,16 @@ fn negated_coordinates_are_forgotten() {
 fn units_are_translated() {
     for task in TASKS {
         let before = taught(&new(task, 0.0), task, 1, 2000);
-        let mut change = unchanged();
-        (change.shift[1], change.stretch[1], change.shift[2], change.stretch[2]) = (0.3, 0.8, -0.2, 1.5);
+        let mut translation = unchanged();
+        (translation.shift[1], translation.stretch[1], translation.shift[2], translation.stretch[2]) =
+            (0.3, 0.8, -0.2, 1.5);
         let mut after = before.clone();
-        after.carry(&change).unwrap();
+        after.translate(&translation).unwrap();
         after.clone().restore(&after.state(), 4, 6).unwrap();
         let (mut same, mut all) = (0, 0);
-        for (mut sample, old) in said(&before, 300) {
+        for (mut sample, old) in scored(&before, 300) {
             for (&k, value) in sample.coordinates.iter().zip(&mut sample.values) {
-                *value = (*value - change.shift[k as usize]) / change.stretch[k as usize];
+                *value = (*value - translation.shift[k as usize]) / translation.stretch[k as usize];
             }
             let new = scores(&after, sample.event());
             all += 1;
@@ -198,9 +200,9 @@ fn units_are_translated() {
 fn targets_are_translated() {
     let before = taught(&new(Task::Regression, 0.0), Task::Regression, 1, 2000);
     let mut after = before.clone();
-    after.carry(&Change { target: (1.0, 2.0), ..unchanged() }).unwrap();
+    after.translate(&Translation { target: (1.0, 2.0), ..unchanged() }).unwrap();
     after.clone().restore(&after.state(), 4, 6).unwrap();
-    for (sample, old) in said(&before, 100) {
+    for (sample, old) in scored(&before, 100) {
         // Nodes are shrunk towards 0, wherever that is.
         let new = scores(&after, sample.event())[0];
         assert!((new - (old[0] - 1.0) / 2.0).abs() < 0.3, "{new} {old:?}");

@@ -14,7 +14,6 @@
 //! - [M] Mourtada, Gaïffas, Scornet: AMF: Aggregated Mondrian Forests for Online Learning, JRSS B 2021.
 //! - [O] Oza, Russell: Online Bagging and Boosting, AISTATS 2001.
 
-mod carrying;
 mod explaining;
 mod forgetting;
 mod leaf;
@@ -29,6 +28,7 @@ mod split;
 mod state;
 #[cfg(test)]
 mod tests;
+mod translating;
 mod tree;
 
 use shape::Shape;
@@ -36,8 +36,6 @@ use split::fast_log;
 use tree::{Tree, TreeLesson};
 
 use crate::block::{Event, Evicted};
-use crate::chance::Random;
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::codes::Codes;
@@ -45,7 +43,9 @@ use crate::learners::latest::Latest;
 use crate::learners::thinning::kept_weight;
 use crate::loss::Loss;
 use crate::math::{exp, log};
+use crate::random::Random;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// Settings of a forest, fixed for its whole life.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,8 +133,8 @@ impl Forest {
         for tree in trees {
             let vote = tree.vote();
             total += vote;
-            let said = tree.predict(codes, shape);
-            for (to, each) in chances.iter_mut().zip(said) {
+            let prediction = tree.predict(codes, shape);
+            for (to, each) in chances.iter_mut().zip(prediction) {
                 *to += vote * if shape.regression { *each } else { fast_log(each + FLOOR) };
             }
         }
@@ -176,7 +176,7 @@ impl Forest {
             self.replay();
         }
         let loss = if self.shape.regression { Loss::Squared } else { Loss::Logistic };
-        loss.judge(scores, lesson.label, &mut self.slopes)
+        loss.loss_and_gradient(scores, lesson.label, &mut self.slopes)
     }
 
     /// Let new leaves learn those of the latest events that belong there.
@@ -250,14 +250,14 @@ impl Learner for Forest {
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
-            self.codes.meet(&event);
+            self.codes.register(&event);
         }
         self.predict(&event, scores);
         self.learn(&lesson, scores)
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if !lesson.is_learned() || self.codes.meet(&event) {
+        if !lesson.is_learned() || self.codes.register(&event) {
             return self.step(event, lesson, scores);
         }
         self.learn(&lesson, scores)
@@ -317,8 +317,8 @@ impl Learner for Forest {
         self.renumber(places)
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_over(change);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_all(translation);
         Ok(())
     }
 

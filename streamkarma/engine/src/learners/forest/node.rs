@@ -61,7 +61,7 @@ impl Node {
 
     /// The node's prediction, shrunk towards its parent's: the probability of each class, or the mean of a target and
     /// its variance.
-    pub fn say(&self, sums: &[f64], shape: &Shape, above: &[f64], own: &mut [f64]) {
+    pub fn write_prediction(&self, sums: &[f64], shape: &Shape, above: &[f64], own: &mut [f64]) {
         let factor = 1.0 / (self.weight + SHRINK);
         for ((own, above), sum) in own.iter_mut().zip(above).zip(sums) {
             *own = (sum + SHRINK * above) * factor;

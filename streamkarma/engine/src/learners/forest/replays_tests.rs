@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::tests::new;
 use super::*;
-use crate::change::DROPPED;
 use crate::learners::latest::WIDEST;
 use crate::learners::samples::{Numbers, Sample, TASKS, Task, teach};
+use crate::translation::DROPPED;
 
 /// The weight of the events that a tree has drawn since it began, if all of these are kept.
 fn drawn_by(forest: &Forest, number: usize) -> f64 {
@@ -114,19 +114,19 @@ fn translation_and_relabelling_preserve_learning() {
     let mut before = new(Task::Many(3), 0.0);
     teach(&mut before, Task::Many(3), 4, 200);
     let mut after = before.clone();
-    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
+    let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
     // The order of attributes stays the same, since leaves pick by it.
-    (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
-    (change.attribute_count, change.coordinate_count) = (6, 9);
-    after.carry(&change).unwrap();
+    (translation.attributes, translation.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
+    (translation.attribute_count, translation.coordinate_count) = (6, 9);
+    after.translate(&translation).unwrap();
     after.relabel(&[2, 0, 1]).unwrap();
     let (mut numbers, mut one, mut two) = (Numbers::new(5), [0.0; 3], [0.0; 3]);
     for _ in 0..300 {
         let mut sample = Sample::new(&mut numbers);
         let label = sample.label(Task::Many(3));
         before.step(sample.event(), Lesson::of(label), &mut one);
-        sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
-        sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+        sample.attributes.iter_mut().for_each(|own| *own = translation.attribute(*own).unwrap());
+        sample.coordinates.iter_mut().for_each(|own| *own = translation.coordinate(*own).unwrap());
         after.step(sample.event(), Lesson::of([2.0, 0.0, 1.0][label as usize]), &mut two);
         assert!([2, 0, 1].iter().zip(one).all(|(&place, score)| (two[place] - score).abs() < 1e-9));
     }
@@ -136,9 +136,9 @@ fn translation_and_relabelling_preserve_learning() {
 fn dropped_attributes_are_not_replayed() {
     let mut forest = new(Task::Two, 0.0);
     teach(&mut forest, Task::Two, 6, 300);
-    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-    change.attributes[2] = DROPPED;
-    forest.carry(&change).unwrap();
+    let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
+    translation.attributes[2] = DROPPED;
+    forest.translate(&translation).unwrap();
     assert!(forest.replays.events.iter().all(|event| !event.coordinates.contains(&2)));
     teach(&mut forest, Task::Two, 7, 300);
 }

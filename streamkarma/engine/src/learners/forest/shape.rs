@@ -54,11 +54,11 @@ impl Shape {
     }
 
     /// Write the prediction without data.
-    pub fn say_nothing(&self, said: &mut [f64]) {
+    pub fn write_prior(&self, prediction: &mut [f64]) {
         if self.regression {
-            said.copy_from_slice(&[0.0, 1.0]);
+            prediction.copy_from_slice(&[0.0, 1.0]);
         } else {
-            said.fill(1.0 / self.classes as f64);
+            prediction.fill(1.0 / self.classes as f64);
         }
     }
 

@@ -10,9 +10,9 @@ use super::leaf::Leaf;
 use super::node::{NONE, Node};
 use super::shape::Shape;
 use super::split::{Split, fast_log, sides};
-use crate::chance::Random;
 use crate::learners::codes::{CODES, Codes};
 use crate::math::{exp, pow};
+use crate::random::Random;
 
 /// The initial probability that what is below a new split is worth nothing; and the fraction by which it returns to one
 /// half at each event, so that it can change.
@@ -64,7 +64,7 @@ pub struct Tree {
     /// The path of the current event.
     path: Vec<usize>,
     /// The prediction without data, then that of each node of the path.
-    said: Vec<f64>,
+    node_predictions: Vec<f64>,
     prediction: Vec<f64>,
 }
 
@@ -78,7 +78,7 @@ impl Tree {
             age: 0,
             leaves: VecDeque::new(),
             path: Vec::new(),
-            said: Vec::new(),
+            node_predictions: Vec::new(),
             prediction: Vec::new(),
         };
         tree.restart(shape, salt, 0);
@@ -109,19 +109,19 @@ impl Tree {
 
     #[inline(always)]
     fn walk(&mut self, codes: &Codes, shape: &Shape, width: usize) {
-        let Self { nodes, sums, path, said, prediction, .. } = self;
+        let Self { nodes, sums, path, node_predictions, prediction, .. } = self;
         path.clear();
-        said.resize((DEEPEST + 1) * width, 0.0);
-        shape.say_nothing(&mut said[..width]);
+        node_predictions.resize((DEEPEST + 1) * width, 0.0);
+        shape.write_prior(&mut node_predictions[..width]);
         prediction.resize(width, 0.0);
         prediction.fill(0.0);
-        let (mut at, mut left, mut rows) = (0, 1.0, said.as_mut_slice());
+        let (mut at, mut left, mut rows) = (0, 1.0, node_predictions.as_mut_slice());
         loop {
             let node = &nodes[at];
             path.push(at);
             let (above, below) = rows.split_at_mut(width);
             let own = &mut below[..width];
-            node.say(&sums[at * width..][..width], shape, above, own);
+            node.write_prediction(&sums[at * width..][..width], shape, above, own);
             let share = left * node.stay;
             prediction.iter_mut().zip(own).for_each(|(to, own)| *to += share * *own);
             if node.coordinate == NONE {
@@ -139,11 +139,11 @@ impl Tree {
         let (width, mut left) = (shape.width(), 1.0);
         let mut kept = vec![0.0; width];
         let stage = |(depth, &at): (usize, &usize)| {
-            let (node, own) = (&self.nodes[at], &self.said[(depth + 1) * width..][..width]);
-            let said = kept.iter().zip(own).map(|(kept, own)| kept + left * own).collect();
+            let (node, own) = (&self.nodes[at], &self.node_predictions[(depth + 1) * width..][..width]);
+            let prediction = kept.iter().zip(own).map(|(kept, own)| kept + left * own).collect();
             kept.iter_mut().zip(own).for_each(|(kept, own)| *kept += left * node.stay * own);
             left *= 1.0 - node.stay;
-            (node.coordinate, said)
+            (node.coordinate, prediction)
         };
         self.path.iter().enumerate().map(stage).collect()
     }
@@ -229,18 +229,18 @@ impl Tree {
     /// event, which may be less than one.
     fn compare(&mut self, shape: &Shape, label: f64, counts: f64) {
         let width = shape.width();
-        let likelihood = |said: &[f64]| {
+        let likelihood = |prediction: &[f64]| {
             if shape.regression {
-                let (away, variance) = (label - said[0], said[1].max(1e-12));
+                let (away, variance) = (label - prediction[0], prediction[1].max(1e-12));
                 let spread = 3.0 * variance + away * away;
                 (variance * variance.sqrt() / (spread * spread)).max(1e-300)
             } else {
-                said[label as usize].max(1e-6)
+                prediction[label as usize].max(1e-6)
             }
         };
         let mut below = 0.0;
         for (number, &at) in self.path.iter().enumerate().rev() {
-            let own = likelihood(&self.said[(number + 1) * width..(number + 2) * width]);
+            let own = likelihood(&self.node_predictions[(number + 1) * width..(number + 2) * width]);
             if number + 1 == self.path.len() {
                 below = own;
                 continue;
@@ -254,7 +254,7 @@ impl Tree {
         }
         let loss = if shape.regression {
             let away = label - self.prediction[0];
-            (away * away / self.said[width + 1].max(1e-12)).min(4.0)
+            (away * away / self.node_predictions[width + 1].max(1e-12)).min(4.0)
         } else {
             -fast_log(self.prediction[label as usize].max(1e-3))
         };

@@ -2,9 +2,9 @@
 
 use super::tests::new;
 use super::*;
-use crate::change::DROPPED;
 use crate::learners::samples::{Numbers, Sample as Drawn, Task, teach};
 use crate::merging::checks::{assert_same, merged};
+use crate::translation::DROPPED;
 
 fn taught(base: &GaussianProcess, seed: u64, events: usize) -> GaussianProcess {
     let mut model = base.clone();
@@ -54,19 +54,19 @@ fn merging_works_for_targets_of_any_magnitude() {
 fn translation_preserves_predictions_until_the_next_fit() {
     let mut before = taught(&new(0.0), 5, 550);
     let mut after = before.clone();
-    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-    (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
-    (change.attribute_count, change.coordinate_count) = (6, 9);
-    change.target = (-3.0, 4.0);
-    after.carry(&change).unwrap();
+    let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (translation.attributes, translation.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
+    (translation.attribute_count, translation.coordinate_count) = (6, 9);
+    translation.target = (-3.0, 4.0);
+    after.translate(&translation).unwrap();
     let (mut numbers, mut one, mut two) = (Numbers::new(6), [0.0], [0.0]);
     assert!(before.refits.due > before.refits.steps + 50);
     for _ in 0..50 {
         let mut sample = Drawn::new(&mut numbers);
         let label = sample.label(Task::Regression);
         before.step(sample.event(), Lesson::of(label), &mut one);
-        sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
-        sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+        sample.attributes.iter_mut().for_each(|own| *own = translation.attribute(*own).unwrap());
+        sample.coordinates.iter_mut().for_each(|own| *own = translation.coordinate(*own).unwrap());
         let unit = Unit { centre: -3.0, spread: 4.0 };
         let lesson = Lesson { target: label, unit, ..Lesson::of((label + 3.0) / 4.0) };
         after.step(sample.event(), lesson, &mut two);
@@ -77,9 +77,9 @@ fn translation_preserves_predictions_until_the_next_fit() {
 #[test]
 fn dropped_coordinates_are_removed_from_inputs() {
     let mut model = taught(&new(0.0), 9, 100);
-    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-    (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
-    model.carry(&change).unwrap();
+    let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (translation.attributes[2], translation.coordinates[2]) = (DROPPED, DROPPED);
+    model.translate(&translation).unwrap();
     assert!(model.fitted.as_ref().unwrap().inputs.0.iter().all(|input| input.coordinate != 2));
     teach(&mut model, Task::Regression, 10, 100);
 }

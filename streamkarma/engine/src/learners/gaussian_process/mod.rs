@@ -18,7 +18,6 @@
 //! - [Q] Quiñonero-Candela, Rasmussen: A Unifying View of Sparse Approximate Gaussian Process Regression, JMLR 2005.
 //! - [R] Rasmussen, Williams: Gaussian Processes for Machine Learning, MIT Press 2006.
 
-mod carrying;
 mod evidence;
 mod inputs;
 mod kernel;
@@ -28,20 +27,21 @@ mod posterior;
 mod state;
 #[cfg(test)]
 mod tests;
+mod translating;
 
 use self::evidence::most_likely;
 use self::inputs::Inputs;
 use self::posterior::{Posterior, Sample};
 use crate::block::{Event, Evicted};
-use crate::chance::Random;
-use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::refits::Refits;
 use crate::learners::table::Table;
 use crate::loss::Loss;
 use crate::math::within;
+use crate::random::Random;
 use crate::scale::{CLIP, LARGEST};
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// Settings, fixed for the lifetime of the learner.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,8 +106,8 @@ impl GaussianProcess {
             None => 0.0,
             Some(Fitted { inputs, unit, posterior }) => {
                 inputs.read(&self.refits.row, &mut self.z);
-                let said = within(posterior.predict(&self.z), CLIP);
-                within(lesson.unit.standard(unit.plain(said)), LARGEST)
+                let prediction = within(posterior.predict(&self.z), CLIP);
+                within(lesson.unit.standard(unit.plain(prediction)), LARGEST)
             }
         };
     }
@@ -117,13 +117,13 @@ impl GaussianProcess {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let suffered = Loss::Squared.judge(scores, lesson.label, &mut self.slopes);
+        let suffered_loss = Loss::Squared.loss_and_gradient(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
             let target = within(lesson.target, LARGEST);
             let weight = self.refits.keep(target, lesson.weight);
             if let Some(fitted) = self.fitted.as_mut().filter(|_| !scores[0].is_nan()) {
                 let target = within(fitted.unit.standard(target), CLIP * CLIP);
-                let away = (target - fitted.posterior.said()).abs();
+                let away = (target - fitted.posterior.prediction()).abs();
                 self.refits.watch(away / (away + 1.0), weight);
                 fitted.posterior.learn(target, weight);
             }
@@ -131,7 +131,7 @@ impl GaussianProcess {
                 self.fit(lesson.unit);
             }
         }
-        suffered
+        suffered_loss
     }
 
     /// Fit to the stored events, with targets clipped as in the mixture.
@@ -192,14 +192,14 @@ impl Learner for GaussianProcess {
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
-            self.refits.row.meet(&event);
+            self.refits.row.register(&event);
         }
         self.predict(&event, &lesson, scores);
         self.learn(&lesson, scores)
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if !lesson.is_learned() || self.refits.row.meet(&event) {
+        if !lesson.is_learned() || self.refits.row.register(&event) {
             return self.step(event, lesson, scores);
         }
         self.learn(&lesson, scores)
@@ -243,8 +243,8 @@ impl Learner for GaussianProcess {
         Ok(())
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_over(change);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_all(translation);
         Ok(())
     }
 

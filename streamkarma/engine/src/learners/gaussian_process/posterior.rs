@@ -16,9 +16,9 @@
 use std::iter::repeat_n;
 
 use super::kernel::Kernel;
-use crate::chance::Random;
 use crate::cholesky::Cholesky;
 use crate::math::{dot, within};
+use crate::random::Random;
 
 /// Added to the diagonal of the points' radial kernel, as a fraction of its amplitude, so that duplicate points do no
 /// harm.
@@ -70,7 +70,7 @@ pub struct Posterior {
     pub weights: Vec<f64>,
     pub covariance: Vec<f64>,
     /// The current event: its prediction, its features, the covariance times these, and scratch buffers.
-    said: f64,
+    prediction: f64,
     features: Vec<f64>,
     moved: Vec<f64>,
     scaled: Vec<f64>,
@@ -106,7 +106,7 @@ impl Posterior {
             points,
             weights: vec![0.0; size],
             covariance,
-            said: 0.0,
+            prediction: 0.0,
             features: vec![0.0; size],
             moved: vec![0.0; size],
             scaled,
@@ -155,15 +155,15 @@ impl Posterior {
     }
 
     /// The prediction for the current event.
-    pub fn said(&self) -> f64 {
-        self.said
+    pub fn prediction(&self) -> f64 {
+        self.prediction
     }
 
     /// Make the event with these inputs the current one; returns the mean of its target.
     pub fn predict(&mut self, z: &[f64]) -> f64 {
         self.write_features(z);
-        self.said = dot(&self.weights, &self.features);
-        self.said
+        self.prediction = dot(&self.weights, &self.features);
+        self.prediction
     }
 
     fn write_features(&mut self, z: &[f64]) {
@@ -188,9 +188,9 @@ impl Posterior {
     /// Learn the target of the current event.
     pub fn learn(&mut self, target: f64, weight: f64) {
         self.multiply();
-        let Self { kernel, weights, covariance, said, features, moved, .. } = self;
+        let Self { kernel, weights, covariance, prediction, features, moved, .. } = self;
         let variance = dot(moved, features).max(0.0) + kernel.noise / weight;
-        let change = (target - *said) / variance;
+        let change = (target - *prediction) / variance;
         for (own, moved) in weights.iter_mut().zip(&*moved) {
             *own = within(*own + change * moved, LARGEST_WEIGHT);
         }

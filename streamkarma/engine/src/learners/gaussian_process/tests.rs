@@ -124,8 +124,8 @@ fn all_events_as_inducing_points_match_the_full_process() {
     let mut posterior = Posterior::of(kernel.clone(), sample.rows.clone(), &sample);
     for z in [[0.1, 0.7, -0.3], [1.5, -1.0, 0.2]] {
         let alike = (0..9).map(|i| covariance(&kernel, &z, sample.row(i)) * solved[i]);
-        let (full, said) = (alike.sum::<f64>(), posterior.predict(&z));
-        assert!((full - said).abs() < 1e-4, "{full} {said}");
+        let (full, prediction) = (alike.sum::<f64>(), posterior.predict(&z));
+        assert!((full - prediction).abs() < 1e-4, "{full} {prediction}");
     }
 }
 

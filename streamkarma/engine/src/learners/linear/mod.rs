@@ -187,7 +187,7 @@ impl LinearModel {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let loss = self.step.loss.judge(scores, label, &mut self.slopes);
+        let loss = self.step.loss.loss_and_gradient(scores, label, &mut self.slopes);
         if weight > 0.0 {
             self.steps += 1;
             if self.step.restarts {
@@ -216,7 +216,7 @@ impl LinearModel {
     /// The event carries no new information, so the variances do not shrink, nothing is forgotten, and it does not
     /// count as a step. `scores` are those of [`Self::predict`].
     pub fn repeat(&mut self, index: &[u32], phi: &[f64], scores: &[f64], lesson: &Lesson, part: f64) {
-        let loss = self.step.loss.judge(scores, lesson.label, &mut self.slopes);
+        let loss = self.step.loss.loss_and_gradient(scores, lesson.label, &mut self.slopes);
         self.correct(index, phi, loss, lesson.weight, part);
     }
 

@@ -216,15 +216,15 @@ impl Aggregator {
     ///
     /// `mixed` receives the log-odds of the label +1, the log-probabilities of several classes, or the mean. Returns
     /// the log loss of the mixture, in nats, or its squared error; NaN without a label.
-    pub fn step(&mut self, said: ExpertScores, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
+    pub fn step(&mut self, expert_scores: ExpertScores, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let count = Count { weight: count.weight.min(HEAVIEST), ..count };
-        self.share_out(said.scores);
+        self.share_out(expert_scores.scores);
         if self.regression {
-            self.step_number(said, label, count, mixed)
+            self.step_number(expert_scores, label, count, mixed)
         } else if self.classes > 1 {
-            self.step_several(said.scores, label, count, mixed)
+            self.step_several(expert_scores.scores, label, count, mixed)
         } else {
-            self.step_two(said, label, count, mixed)
+            self.step_two(expert_scores, label, count, mixed)
         }
     }
 
@@ -245,14 +245,14 @@ impl Aggregator {
     }
 
     /// Learn an event from predictions that were made earlier.
-    pub fn learn(&mut self, said: ExpertScores, label: f64, count: Count) {
+    pub fn learn(&mut self, expert_scores: ExpertScores, label: f64, count: Count) {
         let mut mixed = std::mem::take(&mut self.scratch.mixed);
-        self.step(said, label, count, &mut mixed);
+        self.step(expert_scores, label, count, &mut mixed);
         self.scratch.mixed = mixed;
     }
 
     /// Convert an output of `step` to a prediction: the probability of a class, of +1 if there are two; or the number.
-    pub fn said(&self, mixed: f64) -> f64 {
+    pub fn prediction(&self, mixed: f64) -> f64 {
         match self.classes {
             _ if self.regression => sanitise(mixed),
             1 => sigmoid(mixed),
@@ -274,15 +274,15 @@ impl Aggregator {
     ///
     /// Those of several classes are scaled such that with two of them the square would be the same. Those of numbers
     /// are in units of the target's root mean square.
-    pub fn residual(&self, said: &[f64], label: f64, residual: &mut Vec<f64>) {
+    pub fn residual(&self, prediction: &[f64], label: f64, residual: &mut Vec<f64>) {
         residual.clear();
         if self.regression {
-            residual.push(within((label - said[0]) / self.unit(), FARTHEST));
+            residual.push(within((label - prediction[0]) / self.unit(), FARTHEST));
         } else if self.classes == 1 {
-            residual.push(f64::from(u8::from(label > 0.0)) - said[0]);
+            residual.push(f64::from(u8::from(label > 0.0)) - prediction[0]);
         } else {
             let truth = |class| f64::from(u8::from(label == class as f64));
-            let each = said.iter().enumerate();
+            let each = prediction.iter().enumerate();
             residual.extend(each.map(|(class, chance)| (truth(class) - chance) * FRAC_1_SQRT_2));
         }
     }

@@ -2,8 +2,8 @@
 
 use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_TWO_PRIOR_VARIANCES, SHARP, SLOPE, ema, fading, sanitise, sigmoid,
-    softsign,
+    BOUNDED, FARTHEST, LIMIT, OF_CLASSES, OF_TWO_PRIOR_VARIANCES, SHARP, SLOPE, ema, fading, sanitise,
+    sigmoid, softsign,
 };
 use super::newton::{Newton, Objective};
 use super::resting::{UNLIKELY, without};
@@ -12,13 +12,13 @@ use crate::math::{dot, log, logistic_all, within};
 impl Aggregator {
     pub(super) fn step_two(
         &mut self,
-        said: ExpertScores,
+        expert_scores: ExpertScores,
         label: f64,
         count: Count,
         mixed: &mut [f64],
     ) -> f64 {
-        self.completeness.meet(said.observed, self.steps);
-        let chance = self.predict_two(said.scores);
+        self.completeness.set_event(expert_scores.observed, self.steps);
+        let chance = self.predict_two(expert_scores.scores);
         let logit = log(chance / (1.0 - chance));
         mixed[0] = logit;
         if label.is_nan() {
@@ -49,7 +49,7 @@ impl Aggregator {
             let z = within(score / unit, FARTHEST);
             scratch.neutral[e] = unit.min(1.0);
             features[e][SLOPE] = z;
-            features[e][BEND] = softsign(z, SHARP);
+            features[e][BOUNDED] = softsign(z, SHARP);
             let logit = scratch.neutral[e] * z + dot(&parameters[e], &features[e]);
             scratch.logits[e] = within(logit, LIMIT);
         }
@@ -75,16 +75,16 @@ impl Aggregator {
         }
         let likelihood = |chance: f64| (1.0 - (truth - chance).abs()).max(UNLIKELY);
         let (weights, chances) = (&scratch.weights, &scratch.chances);
-        let said = dot(weights, chances);
-        resting.observe_loss(-log(likelihood(said)), weight);
+        let prediction = dot(weights, chances);
+        resting.observe_loss(-log(likelihood(prediction)), weight);
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
             if weights[own.start] > 0.0 {
                 let part = dot(&blend.mix[own.clone()], &scratch.logits[own.clone()]);
                 let left = scratch.logits[*experts] - part;
                 let blend = sigmoid(within(completeness.adjusted(left), LIMIT));
-                let others = without(own, said, weights, chances, blend);
-                resting.observe_gain(place, log(likelihood(said) / likelihood(others)), weight);
+                let others = without(own, prediction, weights, chances, blend);
+                resting.observe_gain(place, log(likelihood(prediction) / likelihood(others)), weight);
             }
         }
     }
@@ -125,7 +125,7 @@ impl Aggregator {
             newton.step(&features[e], Objective::Log { slope, weight });
             // A score that points the wrong way is noise: its sign must not be reversed.
             parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
-            parameters[BEND] = parameters[BEND].max(0.0);
+            parameters[BOUNDED] = parameters[BOUNDED].max(0.0);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::Mixture;
 use crate::block::{Block, Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 
 /// A mixture of one expert that is not a regression; its summary is that of the expert.
 #[derive(Clone)]
@@ -85,8 +85,8 @@ impl Learner for Calibrated {
         self.0.is_hashed()
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.0.carry(change)
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.0.translate(translation)
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {

@@ -64,7 +64,7 @@ pub const SOFT: f64 = 0.25;
 /// Index of a among the parameters.
 pub const SLOPE: usize = 0;
 /// Index of h.
-pub const BEND: usize = 1;
+pub const BOUNDED: usize = 1;
 /// Index of b of two classes.
 pub const OFFSET: usize = 2;
 /// Index of k of several classes.

@@ -69,7 +69,7 @@ impl Completeness {
     }
 
     /// Set the current event's measures, after `steps` learned events.
-    pub fn meet(&mut self, observed: Observed, steps: u64) {
+    pub fn set_event(&mut self, observed: Observed, steps: u64) {
         self.observed = observed;
         let (means, variances) = self.moments.split_at(MEASURES);
         for i in 0..MEASURES {
@@ -82,8 +82,8 @@ impl Completeness {
     }
 
     /// The blend's prediction for the current event, adjusted.
-    pub fn adjusted(&self, said: f64) -> f64 {
-        dot(&self.away, &self.parameters) + self.stretch() * said
+    pub fn adjusted(&self, prediction: f64) -> f64 {
+        dot(&self.away, &self.parameters) + self.stretch() * prediction
     }
 
     /// The factor of the prediction, above 0.
@@ -93,8 +93,8 @@ impl Completeness {
 
     /// Learn from the current event, the `steps`-th, by a Newton step.
     ///
-    /// `said` is the prediction of the blend, and `loss` that of its adjusted prediction.
-    pub fn learn(&mut self, said: f64, loss: Objective, drift: f64, steps: u64) {
+    /// `prediction` is the prediction of the blend, and `loss` that of its adjusted prediction.
+    pub fn learn(&mut self, prediction: f64, loss: Objective, drift: f64, steps: u64) {
         if self.away != [0.0; MEASURES] {
             let newton = Newton {
                 parameters: &mut self.parameters,
@@ -104,7 +104,7 @@ impl Completeness {
                 gains: &mut [0.0; SIZE],
             };
             let [few, open] = self.away;
-            newton.step(&[few, open, few * said * PART, open * said * PART], loss);
+            newton.step(&[few, open, few * prediction * PART, open * prediction * PART], loss);
             self.bound();
         }
         let rate = 1.0 / steps.min(WINDOW) as f64;
@@ -132,10 +132,10 @@ impl Completeness {
     }
 
     /// Keep the adjusted prediction the same when each number p becomes `rate` p - `away`.
-    pub fn carry(&mut self, rate: f64, away: f64) {
-        let (shifts, bends) = self.parameters.split_at_mut(MEASURES);
-        for (shift, bend) in shifts.iter_mut().zip(bends) {
-            *shift = rate * *shift + *bend * away * PART;
+    pub fn translate(&mut self, rate: f64, away: f64) {
+        let (shifts, stretches) = self.parameters.split_at_mut(MEASURES);
+        for (shift, stretch) in shifts.iter_mut().zip(stretches) {
+            *shift = rate * *shift + *stretch * away * PART;
         }
     }
 
@@ -167,13 +167,13 @@ mod tests {
         let mut seed = 3_u64;
         for t in 0..20_000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let (so_much, said) = ([less, more][t % 2], [-2.0, 2.0][t / 2 % 2]);
-            known.meet(observed(measure, so_much), t as u64);
+            let (so_much, prediction) = ([less, more][t % 2], [-2.0, 2.0][t / 2 % 2]);
+            known.set_event(observed(measure, so_much), t as u64);
             let truth = f64::from(u8::from(
-                (seed >> 33) as f64 / f64::from(1_u32 << 31) < sigmoid(right(so_much) * said),
+                (seed >> 33) as f64 / f64::from(1_u32 << 31) < sigmoid(right(so_much) * prediction),
             ));
-            let slope = sigmoid(known.adjusted(said)) - truth;
-            known.learn(said, Objective::Log { slope, weight: 1.0 }, 1e-5, t as u64 + 1);
+            let slope = sigmoid(known.adjusted(prediction)) - truth;
+            known.learn(prediction, Objective::Log { slope, weight: 1.0 }, 1e-5, t as u64 + 1);
         }
         known
     }
@@ -188,12 +188,12 @@ mod tests {
     fn incomplete_events_shrink_predictions() {
         for (measure, [less, more], unheard_of) in [(0, [4.0, 8.0], 1e9), (1, [-0.8, -0.1], 0.0)] {
             let mut known = learned(measure, [less, more], |seen| if seen == less { 0.75 } else { 1.25 });
-            known.meet(observed(measure, less), 100);
+            known.set_event(observed(measure, less), 100);
             assert!((known.stretch() - 0.75).abs() < 0.05);
-            known.meet(observed(measure, more), 100);
+            known.set_event(observed(measure, more), 100);
             assert!((known.adjusted(2.0) - 2.5).abs() < 0.1);
             // Extreme values are taken for 3 deviations.
-            known.meet(observed(measure, unheard_of), 100);
+            known.set_event(observed(measure, unheard_of), 100);
             assert!(known.stretch() > 1.25 && known.stretch() < 1.8);
         }
     }
@@ -204,7 +204,7 @@ mod tests {
             let known = &mut learned(measure, [less, more], |seen| if seen == less { -2.0 } else { 2.0 });
             for items in [0.0, 4.0, 8.0, 100.0] {
                 for open in [-1.0, -0.5, 0.0] {
-                    known.meet([items, open], 100);
+                    known.set_event([items, open], 100);
                     assert!(known.stretch() > 0.0);
                 }
             }
@@ -214,18 +214,18 @@ mod tests {
     #[test]
     fn swapping_classes_negates_predictions() {
         let mut known = learned(0, [4.0, 8.0], |seen| seen - 5.0);
-        known.meet([4.0, -0.3], 100);
-        let said = known.adjusted(1.5);
+        known.set_event([4.0, -0.3], 100);
+        let prediction = known.adjusted(1.5);
         known.turn();
-        known.meet([4.0, -0.3], 100);
-        assert_eq!(known.adjusted(-1.5), -said);
+        known.set_event([4.0, -0.3], 100);
+        assert_eq!(known.adjusted(-1.5), -prediction);
     }
 
     #[test]
     fn equally_complete_events_are_not_adjusted() {
         let mut known = Completeness::new();
         for t in 0..100 {
-            known.meet([7.0, -0.25], t);
+            known.set_event([7.0, -0.25], t);
             assert_eq!((known.adjusted(1.5), known.stretch()), (1.5, 1.0));
             known.learn(1.5, Objective::Log { slope: 0.5, weight: 1.0 }, 1e-5, t + 1);
         }

@@ -9,7 +9,7 @@
 use super::Mixture;
 use super::aggregator::Aggregator;
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_NUMBERS, OFFSET, OWN, SHARP, SLOPE, SOFT, sanitise, sigmoid,
+    BOUNDED, FARTHEST, LIMIT, OF_CLASSES, OF_NUMBERS, OFFSET, OWN, SHARP, SLOPE, SOFT, sanitise, sigmoid,
 };
 use crate::block::Event;
 use crate::explaining::Explanation;
@@ -46,8 +46,8 @@ impl Mixture {
     /// Explain the event that was predicted last.
     pub(super) fn explain_mixture(&mut self, event: Event, into: &mut Explanation) {
         // The adjustment by the latest labels is not due to any attribute.
-        let said = self.recent.as_ref().map_or(&into.scores, |recent| &recent.said);
-        let combination = self.aggregator.combination(&self.row, said);
+        let prediction = self.recent.as_ref().map_or(&into.scores, |recent| &recent.prediction);
+        let combination = self.aggregator.combination(&self.row, prediction);
         let experts: Vec<Explanation> = self
             .learners
             .iter_mut()
@@ -66,40 +66,40 @@ impl Mixture {
         }
         // The factors of an expert without a prediction are 0.
         let row: Vec<f64> = self.row.iter().map(|&score| if score.is_nan() { 0.0 } else { score }).collect();
-        let (said, nested) = (combination.of(&row), combination.of(&calibrations));
+        let (prediction, nested) = (combination.of(&row), combination.of(&calibrations));
         for (c, calibration) in into.calibration.iter_mut().enumerate() {
-            *calibration = into.scores[c] - said[c] + nested[c];
+            *calibration = into.scores[c] - prediction[c] + nested[c];
         }
     }
 }
 
 impl Aggregator {
     /// The last prediction from these scores as a linear form of them.
-    fn combination(&self, scores: &[f64], said: &[f64]) -> Combination {
+    fn combination(&self, scores: &[f64], prediction: &[f64]) -> Combination {
         let classes = self.classes;
         let (mut own, mut margin) = (vec![0.0; scores.len()], vec![(0.0, 0); scores.len()]);
         let stretch = self.completeness.stretch();
-        let blended: Vec<f64> = (0..classes).map(|c| self.weight_of(self.experts, c, said)).collect();
+        let blended: Vec<f64> = (0..classes).map(|c| self.weight_of(self.experts, c, prediction)).collect();
         for (e, row) in scores.chunks_exact(classes).enumerate() {
             for c in 0..classes {
                 let blended = if row[0].is_nan() { 0.0 } else { stretch * self.blend.mix[e] * blended[c] };
-                let counts = self.weight_of(e, c, said) + blended;
-                let (slope, bend) = self.slopes(e, c, row);
+                let counts = self.weight_of(e, c, prediction) + blended;
+                let (slope, of_margin) = self.slopes(e, c, row);
                 own[e * classes + c] = counts * slope;
-                margin[e * classes + c] = (counts * bend.0, bend.1);
+                margin[e * classes + c] = (counts * of_margin.0, of_margin.1);
             }
         }
         Combination { classes, own, margin }
     }
 
     /// The factor of a member's logit in the prediction of a class.
-    fn weight_of(&self, member: usize, class: usize, said: &[f64]) -> f64 {
+    fn weight_of(&self, member: usize, class: usize, prediction: &[f64]) -> f64 {
         let (weight, scratch) = (self.scratch.weights[member], &self.scratch);
         if self.regression {
             return weight;
         }
         if self.classes > 1 {
-            return weight * scratch.chances[member * self.classes + class] / exp(said[class]);
+            return weight * scratch.chances[member * self.classes + class] / exp(prediction[class]);
         }
         let (logit, bounded) = if member < self.experts {
             (scratch.logits[member], 1.0)
@@ -107,7 +107,7 @@ impl Aggregator {
             let logit = self.completeness.adjusted(dot(&self.blend.mix, &scratch.logits[..self.experts]));
             (within(logit, LIMIT), ratio(within(logit, LIMIT), logit))
         };
-        weight * bounded * secant(logit) / secant(said[0])
+        weight * bounded * secant(logit) / secant(prediction[0])
     }
 
     /// The slope of an expert's logit for a class along the score, and along the score's margin over the best rival.
@@ -125,11 +125,11 @@ impl Aggregator {
             let z = &scratch.features[expert * OF_CLASSES * self.classes..][..self.classes];
             let rivals = (0..self.classes).filter(|&other| other != class);
             let rival = rivals.max_by(|&one, &other| z[one].total_cmp(&z[other])).unwrap_or(class);
-            let bend = 0.5 * parameters[BEND] / (SHARP + (z[class] - z[rival]).abs());
-            return ((plain + parameters[OWN] / (SOFT + z[class].abs())) / unit, (bend / unit, rival));
+            let of_margin = 0.5 * parameters[BOUNDED] / (SHARP + (z[class] - z[rival]).abs());
+            return ((plain + parameters[OWN] / (SOFT + z[class].abs())) / unit, (of_margin / unit, rival));
         }
         let z = within(score / unit, FARTHEST);
-        let slope = plain + parameters[BEND] / (SHARP + z.abs());
+        let slope = plain + parameters[BOUNDED] / (SHARP + z.abs());
         let logit = slope * z + parameters[OFFSET];
         (slope * ratio(z, score / unit) / unit * ratio(within(logit, LIMIT), logit), (0.0, 0))
     }

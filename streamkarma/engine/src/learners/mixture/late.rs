@@ -23,7 +23,7 @@ const BYTES: usize = 96;
 
 /// The prediction of an event, and what is needed to judge it.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct PendingPrediction {
     /// The number under which the event was predicted.
     pub ticket: u64,
     /// The number of events that the aggregator had learned by then, and of labels that had arrived for predicted
@@ -32,7 +32,7 @@ pub struct Kept {
     /// See `steps`.
     pub labels: u64,
     /// The scores of each expert; how much of the event is observed; the prediction of the mixture, see
-    /// [`Aggregator::said`]; and the sums of [`Dependence`].
+    /// [`Aggregator::prediction`]; and the sums of [`Dependence`].
     pub numbers: Box<[f64]>,
 }
 
@@ -44,7 +44,7 @@ pub struct Late {
     pub(super) most: usize,
     /// The position of each ticket in the order of arrival.
     places: HashMap<u64, u64>,
-    pub(super) kept: BTreeMap<u64, Kept>,
+    pub(super) kept: BTreeMap<u64, PendingPrediction>,
     last: u64,
     pub(super) dependence: Dependence,
     residual: Vec<f64>,
@@ -71,23 +71,23 @@ impl Late {
     }
 
     /// Keep the prediction of an event unless there is one already; the oldest is dropped if the capacity is exceeded.
-    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, said: ExpertScores, mixed: &[f64]) {
+    pub fn keep(&mut self, ticket: u64, aggregator: &Aggregator, expert_scores: ExpertScores, mixed: &[f64]) {
         if self.places.contains_key(&ticket) {
             return;
         }
         let mut numbers = Vec::with_capacity(self.width());
         // NaN if an expert made no prediction.
         let score = |&score: &f64| if score.is_nan() { score } else { sanitise(score) };
-        numbers.extend(said.scores.iter().map(score));
-        numbers.extend(said.observed);
-        numbers.extend(mixed.iter().map(|&mixed| aggregator.said(mixed)));
+        numbers.extend(expert_scores.scores.iter().map(score));
+        numbers.extend(expert_scores.observed);
+        numbers.extend(mixed.iter().map(|&mixed| aggregator.prediction(mixed)));
         numbers.extend(&self.dependence.sums);
         let (steps, labels) = (aggregator.steps(), self.dependence.labels);
-        self.put(Kept { ticket, steps, labels, numbers: numbers.into() });
+        self.put(PendingPrediction { ticket, steps, labels, numbers: numbers.into() });
         self.bound();
     }
 
-    pub(super) fn put(&mut self, kept: Kept) {
+    pub(super) fn put(&mut self, kept: PendingPrediction) {
         self.last += 1;
         self.places.insert(kept.ticket, self.last);
         self.kept.insert(self.last, kept);
@@ -108,22 +108,23 @@ impl Late {
     }
 
     /// Remove and return the prediction of an event whose label has arrived.
-    pub fn take(&mut self, ticket: u64) -> Option<Kept> {
+    pub fn take(&mut self, ticket: u64) -> Option<PendingPrediction> {
         self.kept.remove(&self.places.remove(&ticket)?)
     }
 
     /// The scores of a kept prediction.
-    pub fn said<'k>(&self, kept: &'k Kept) -> ExpertScores<'k> {
+    pub fn expert_scores<'k>(&self, kept: &'k PendingPrediction) -> ExpertScores<'k> {
         let (scores, rest) = kept.numbers.split_at(self.experts * self.classes);
         ExpertScores { scores, observed: std::array::from_fn(|i| rest[i]) }
     }
 
     /// The weight of an event whose label has arrived; None if no event was learned since it was predicted, so that a
     /// prediction made now is as good.
-    pub fn weigh(&mut self, kept: &Kept, aggregator: &Aggregator, label: f64) -> Option<f64> {
-        let (said, sums) = kept.numbers[self.experts * self.classes + MEASURES..].split_at(self.classes);
+    pub fn weigh(&mut self, kept: &PendingPrediction, aggregator: &Aggregator, label: f64) -> Option<f64> {
+        let (prediction, sums) =
+            kept.numbers[self.experts * self.classes + MEASURES..].split_at(self.classes);
         let Self { dependence, residual, .. } = self;
-        aggregator.residual(said, label, residual);
+        aggregator.residual(prediction, label, residual);
         let is_late = aggregator.steps() > kept.steps;
         let weight = is_late.then(|| dependence.weight(residual, sums, kept.labels));
         dependence.add(residual);
@@ -138,20 +139,20 @@ impl Late {
         }
         let kept = std::mem::take(&mut self.kept);
         let mut wide = Self::new(self.experts, classes);
-        for Kept { ticket, steps, labels, numbers } in kept.into_values() {
+        for PendingPrediction { ticket, steps, labels, numbers } in kept.into_values() {
             let mut wider = Vec::with_capacity(wide.width());
             let (scores, rest) = numbers.split_at(self.experts * before);
             scores.chunks_exact(before).for_each(|own| wider.extend(widened(own, classes, [-0.5, 0.5])));
             let (observed, rest) = rest.split_at(MEASURES);
-            let (said, sums) = rest.split_at(before);
+            let (prediction, sums) = rest.split_at(before);
             wider.extend(observed);
-            let mut chances = widened(said, classes, [-1.0, 1.0]);
+            let mut chances = widened(prediction, classes, [-1.0, 1.0]);
             if before == 1 {
                 chances[0] += 1.0;
             }
             wider.extend(chances);
             wider.extend(widened(sums, classes, HALVES));
-            wide.put(Kept { ticket, steps, labels, numbers: wider.into() });
+            wide.put(PendingPrediction { ticket, steps, labels, numbers: wider.into() });
         }
         wide.bound();
         let Dependence { sums, labels, products, squares } = &self.dependence;

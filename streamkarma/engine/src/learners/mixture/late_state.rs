@@ -1,7 +1,7 @@
 //! The predictions of events with late labels as arrays: written to a state, and validated when restored.
 
 use super::completeness::are_observed;
-use super::late::{Kept, Late};
+use super::late::{Late, PendingPrediction};
 use crate::state::{Refused, State, ensure};
 
 /// The error message for an invalid state.
@@ -66,7 +66,7 @@ impl Late {
                 && rest.iter().all(|each| each.abs() <= LARGEST);
             ensure(is_before && is_sound && ticket > 0, CONTRADICTION).ok()?;
             let (steps, labels) = (then as u64, labels as u64);
-            self.put(Kept { ticket, steps, labels, numbers: numbers.into() });
+            self.put(PendingPrediction { ticket, steps, labels, numbers: numbers.into() });
         }
         let (sums, of_means) = sums.split_at(sums.len() - 2);
         self.dependence.sums.copy_from_slice(sums);

@@ -37,29 +37,29 @@ fn late_labels_use_kept_predictions_and_dependence_weights() {
         let bits = run(&mut model, &stream, 0, EVENTS);
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
-            let mut then = (stream.said(t, classes), stream.observed(t, &relevance));
-            let said = ExpertScores { scores: &then.0, observed: then.1 };
-            alone.step(said, lesson.label, Count::of(0.0), &mut mixed);
+            let mut then = (stream.scores(t, classes), stream.observed(t, &relevance));
+            let expert_scores = ExpertScores { scores: &then.0, observed: then.1 };
+            alone.step(expert_scores, lesson.label, Count::of(0.0), &mut mixed);
             for (found, expected) in bits[t * classes..].iter().zip(&mixed) {
                 assert!((f64::from_bits(*found) - expected).abs() < 1e-9);
             }
             if !lesson.is_labelled() {
-                let said = mixed.iter().map(|&each| alone.said(each)).collect();
-                asked.insert(lesson.ticket, (all.len(), then, said));
+                let prediction = mixed.iter().map(|&each| alone.prediction(each)).collect();
+                asked.insert(lesson.ticket, (all.len(), then, prediction));
             } else if lesson.is_learned() {
                 let mut weight = lesson.weight;
                 if kind == Kind::Two {
                     relevance.learn(&stream.block(t, t + 1).event(0), mixed[0]);
                 }
-                if let Some((since, before, said)) = asked.remove(&lesson.ticket) {
+                if let Some((since, before, prediction)) = asked.remove(&lesson.ticket) {
                     let mut residual = Vec::new();
-                    alone.residual(&said, lesson.label, &mut residual);
+                    alone.residual(&prediction, lesson.label, &mut residual);
                     weight *= weight_of(&residual, &all, since, &mut late);
                     then = before;
                     all.push(residual);
                 }
-                let said = ExpertScores { scores: &then.0, observed: then.1 };
-                alone.step(said, lesson.label, Count::of(weight), &mut mixed);
+                let expert_scores = ExpertScores { scores: &then.0, observed: then.1 };
+                alone.step(expert_scores, lesson.label, Count::of(weight), &mut mixed);
             }
         }
         assert!(all.len() > 30);
@@ -71,9 +71,9 @@ fn keep(late: &mut Late, aggregator: &mut Aggregator, tickets: std::ops::Range<u
     for ticket in tickets {
         let mut mixed = vec![0.0; aggregator.classes()];
         let scores = vec![ticket as f64; 2 * aggregator.classes()];
-        let said = ExpertScores::of(&scores);
-        aggregator.step(said, f64::NAN, Count::of(0.0), &mut mixed);
-        late.keep(ticket, aggregator, said, &mixed);
+        let expert_scores = ExpertScores::of(&scores);
+        aggregator.step(expert_scores, f64::NAN, Count::of(0.0), &mut mixed);
+        late.keep(ticket, aggregator, expert_scores, &mixed);
     }
 }
 
@@ -84,7 +84,7 @@ fn oldest_predictions_are_dropped_beyond_the_bounds() {
     keep(&mut late, &mut aggregator, 5..6);
     assert!(late.take(2).is_none() && late.take(5).is_some() && late.take(5).is_none());
     let one = late.take(3).unwrap();
-    assert_eq!(late.said(&one).scores, [3.0, 3.0]);
+    assert_eq!(late.expert_scores(&one).scores, [3.0, 3.0]);
     // Four numbers per class and two more, two million in all.
     late.widen(1 << 10);
     assert_eq!(late.bytes(), 8 * 1027 + 511 * (96 + 8 * 4098));
@@ -98,12 +98,12 @@ fn widening_translates_kept_predictions() {
     let mut wide = late.clone();
     wide.widen(3);
     let (two, three) = (late.take(2).unwrap(), wide.take(2).unwrap());
-    assert_eq!(wide.said(&three).scores, [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0]);
-    let said = two.numbers[4];
-    assert_eq!(three.numbers[8..11], [1.0 - said, said, 0.0]);
+    assert_eq!(wide.expert_scores(&three).scores, [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0]);
+    let prediction = two.numbers[4];
+    assert_eq!(three.numbers[8..11], [1.0 - prediction, prediction, 0.0]);
     // Residuals have the same length as before.
     let (mut one, mut several) = (Vec::new(), Vec::new());
-    aggregator.residual(&[said], -1.0, &mut one);
+    aggregator.residual(&[prediction], -1.0, &mut one);
     aggregator.widen(3);
     aggregator.residual(&three.numbers[8..11], 0.0, &mut several);
     let expected = [HALVES[0] * one[0], HALVES[1] * one[0], 0.0];

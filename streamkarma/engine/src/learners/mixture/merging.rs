@@ -15,10 +15,10 @@ use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMB
 use super::late::Late;
 use super::resting::Resting;
 use super::ties::Ties;
-use crate::change::Change;
 use crate::learner::Learner;
 use crate::merging::{ensure_alike, of_kind, relabelled, relabelled_rows};
 use crate::state::Refused;
+use crate::translation::Translation;
 
 impl Mixture {
     pub(super) fn relabel_all(&mut self, places: &[usize]) -> Result<(), Refused> {
@@ -34,15 +34,15 @@ impl Mixture {
         Ok(())
     }
 
-    pub(super) fn carry_all(&mut self, change: &Change) -> Result<(), Refused> {
-        self.learners.iter_mut().try_for_each(|learner| learner.carry(change))?;
-        self.relevance.carry(change);
-        if self.aggregator.regression && change.target != (0.0, 1.0) {
+    pub(super) fn translate_all(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.learners.iter_mut().try_for_each(|learner| learner.translate(translation))?;
+        self.relevance.translate(translation);
+        if self.aggregator.regression && translation.target != (0.0, 1.0) {
             let before = self.aggregator.unit();
-            self.aggregator.carry(change.target);
+            self.aggregator.translate(translation.target);
             self.late.clear();
             if let Some(recent) = &mut self.recent {
-                recent.carry(change.target, before / self.aggregator.unit());
+                recent.translate(translation.target, before / self.aggregator.unit());
             }
         }
         Ok(())
@@ -88,23 +88,23 @@ impl Aggregator {
         }
     }
 
-    /// Switch to another scale of the targets, see [`Change::target`].
+    /// Switch to another scale of the targets, see [`Translation::target`].
     ///
     /// The new mean square is that of targets whose mean is 0 on the old scale, as it is for standardised ones.
-    fn carry(&mut self, (shift, stretch): (f64, f64)) {
+    fn translate(&mut self, (shift, stretch): (f64, f64)) {
         let square = self.calibration.squares[0];
         let unit = ((square + shift * shift) / (stretch * stretch)).max(SMALLEST);
         self.calibration.squares.fill(unit);
         // A prediction p in units of the old root mean square is rate p - away in units of the new one.
         let (rate, away) = (square.sqrt() / (stretch * unit.sqrt()), shift / (stretch * unit.sqrt()));
-        self.completeness.carry(rate, away);
-        self.scales.carry(rate);
-        self.ties.carry(rate);
+        self.completeness.translate(rate, away);
+        self.scales.translate(rate);
+        self.ties.translate(rate);
         let parameters = self.calibration.parameters.as_chunks_mut::<OF_NUMBERS>().0;
         let covariances = self.calibration.covariances.as_chunks_mut::<{ OF_NUMBERS * OF_NUMBERS }>().0;
         for ([slope, offset], covariance) in parameters.iter_mut().zip(covariances) {
             *offset = rate * *offset + away * (*slope - 1.0);
-            *covariance = carried(covariance, rate, away);
+            *covariance = translated(covariance, rate, away);
         }
     }
 
@@ -175,7 +175,7 @@ fn at_least(least: f64, mut numbers: Vec<f64>) -> Vec<f64> {
 
 /// The covariance when slope and offset become `[slope, rate offset + away (slope - 1)]`; no variance exceeds its
 /// initial value.
-fn carried([aa, ab, _, bb]: &[f64; 4], rate: f64, away: f64) -> [f64; 4] {
+fn translated([aa, ab, _, bb]: &[f64; 4], rate: f64, away: f64) -> [f64; 4] {
     let slope = *aa;
     let both = away * aa + rate * ab;
     let offset = away * (away * aa + 2.0 * rate * ab) + rate * rate * bb;

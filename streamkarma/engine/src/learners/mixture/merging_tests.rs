@@ -4,10 +4,10 @@ use super::aggregator::Aggregator;
 use super::tests::{EVENTS, KINDS, Kind, Stream, run};
 use super::{Calibrated, Mixture};
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::merging::of_kind;
 use crate::state::{Array, Refused, State};
+use crate::translation::Translation;
 
 /// Predicts the values of an event from `at` on, by the current numbering of classes and scale of the target.
 #[derive(Clone)]
@@ -34,11 +34,11 @@ impl Learner for Echo {
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        let said = &event.values[self.at..];
+        let values = &event.values[self.at..];
         match scores {
-            [score] if self.places[0] == 1 => *score = -said[0],
-            [score] => *score = (said[0] - self.target.0) / self.target.1,
-            _ => self.places.iter().zip(said).for_each(|(&place, value)| scores[place] = *value),
+            [score] if self.places[0] == 1 => *score = -values[0],
+            [score] => *score = (values[0] - self.target.0) / self.target.1,
+            _ => self.places.iter().zip(values).for_each(|(&place, value)| scores[place] = *value),
         }
         self.steps += u64::from(lesson.is_learned());
         f64::NAN
@@ -74,8 +74,9 @@ impl Learner for Echo {
         Ok(())
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.target = (self.target.0 + self.target.1 * change.target.0, self.target.1 * change.target.1);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.target =
+            (self.target.0 + self.target.1 * translation.target.0, self.target.1 * translation.target.1);
         Ok(())
     }
 
@@ -209,12 +210,12 @@ fn relabelling_permutes_predictions() {
         let (stream, mut one, mut other) = (Stream::new(kind), part(), part());
         other.relabel(places).unwrap();
         for t in 300..EVENTS {
-            let unlabelled = Lesson { others: &[0.0; 3], ..Lesson::NONE };
-            let (mut said, mut again) = (vec![0.0; classes], vec![0.0; classes]);
-            one.run(&stream.block(t, t + 1), &[unlabelled], &mut said, &mut [0.0]);
+            let unlabelled = Lesson { external_scores: &[0.0; 3], ..Lesson::NONE };
+            let (mut prediction, mut again) = (vec![0.0; classes], vec![0.0; classes]);
+            one.run(&stream.block(t, t + 1), &[unlabelled], &mut prediction, &mut [0.0]);
             other.run(&stream.block(t, t + 1), &[unlabelled], &mut again, &mut [0.0]);
             let expected = |c: usize| if classes == 1 { -again[0] } else { again[places[c]] };
-            (0..classes).for_each(|c| assert!((said[c] - expected(c)).abs() < 1e-9));
+            (0..classes).for_each(|c| assert!((prediction[c] - expected(c)).abs() < 1e-9));
         }
         // The inverse: one more step for a swap, two more for a cycle of three.
         other.relabel(places).unwrap();
@@ -238,18 +239,18 @@ fn targets_on_another_scale_are_predicted_as_before() {
         let stream = Stream::new(Kind::Numbers);
         run(&mut model, &stream, 0, 300);
         model.aggregator.blend.mix = vec![0.5, 0.3, 0.2];
-        let mut carried = Mixture::new(experts(), 0, true, 0.0).unwrap();
-        carried.restore(&model.state(), 16, 16).unwrap();
-        let same = Change::none(1, vec![0]);
-        carried.carry(&same).unwrap();
-        assert_eq!(carried.state(), model.state());
-        carried.carry(&Change { target: (0.3, 1.6), ..same }).unwrap();
-        assert!(carried.aggregator.clone().restore(&carried.aggregator.state()).is_ok());
+        let mut translated = Mixture::new(experts(), 0, true, 0.0).unwrap();
+        translated.restore(&model.state(), 16, 16).unwrap();
+        let same = Translation::none(1, vec![0]);
+        translated.translate(&same).unwrap();
+        assert_eq!(translated.state(), model.state());
+        translated.translate(&Translation { target: (0.3, 1.6), ..same }).unwrap();
+        assert!(translated.aggregator.clone().restore(&translated.aggregator.state()).is_ok());
         for t in 300..EVENTS {
-            let (mut said, mut again) = ([0.0], [0.0]);
-            model.run(&stream.block(t, t + 1), &[Lesson::NONE], &mut said, &mut [0.0]);
-            carried.run(&stream.block(t, t + 1), &[Lesson::NONE], &mut again, &mut [0.0]);
-            assert!((said[0] - (0.3 + 1.6 * again[0])).abs() < 1e-12);
+            let (mut prediction, mut again) = ([0.0], [0.0]);
+            model.run(&stream.block(t, t + 1), &[Lesson::NONE], &mut prediction, &mut [0.0]);
+            translated.run(&stream.block(t, t + 1), &[Lesson::NONE], &mut again, &mut [0.0]);
+            assert!((prediction[0] - (0.3 + 1.6 * again[0])).abs() < 1e-12);
         }
     }
 }

@@ -20,25 +20,36 @@ pub struct Mixing<'m> {
     pub recent: Option<&'m mut Recent>,
     /// The number of models of each learner.
     pub models: &'m [usize],
-    /// Scores of the experts and of external models for the current event.
+    /// Scores of the experts, the external ones included, for the current event.
     pub row: &'m mut [f64],
     /// The experts that may rest.
     pub may_rest: Vec<Expert<'m>>,
 }
 
 impl Mixing<'_> {
-    /// Mix the scores of a stage, and learn how to; `said` are those of each learner.
+    /// Mix the scores of a stage, and learn how to; `expert_scores` are those of each learner.
     ///
     /// Experts that may rest have not made their predictions yet, because before each segment it is decided which of
     /// them rest.
-    pub fn run(&mut self, stage: &Stage, said: &mut [&mut [f64]], scores: &mut [f64], losses: &mut [f64]) {
+    pub fn run(
+        &mut self,
+        stage: &Stage,
+        expert_scores: &mut [&mut [f64]],
+        scores: &mut [f64],
+        losses: &mut [f64],
+    ) {
         let (events, classes) = (stage.len(), self.aggregator.classes());
         let mut begin = 0;
         while begin < events {
             let size = self.segment(&stage.lessons[begin..]);
-            self.run_those_that_may_rest(&stage.part(begin, size), begin, said, &mut losses[begin..]);
+            self.run_those_that_may_rest(
+                &stage.part(begin, size),
+                begin,
+                expert_scores,
+                &mut losses[begin..],
+            );
             for t in begin..begin + size {
-                self.gather(t, said, stage.lessons[t].others);
+                self.gather(t, expert_scores, stage.lessons[t].external_scores);
                 let mixed = &mut scores[t * classes..(t + 1) * classes];
                 if let Some(gone) = stage.block.evicted_before(t) {
                     self.relevance.forget(gone);
@@ -55,14 +66,14 @@ impl Mixing<'_> {
         &mut self,
         segment: &Stage,
         begin: usize,
-        said: &mut [&mut [f64]],
+        expert_scores: &mut [&mut [f64]],
         losses: &mut [f64],
     ) {
         let (size, classes) = (segment.len(), self.aggregator.classes());
         let mut experts = std::mem::take(&mut self.may_rest);
         for Expert { place, first, learner } in &mut experts {
             let width = learner.models() * classes;
-            let own = &mut said[*place][begin * width..(begin + size) * width];
+            let own = &mut expert_scores[*place][begin * width..(begin + size) * width];
             let lessons = segment.lessons_for(&***learner);
             let rest = self.aggregator.resting.rest_of(*first);
             let lessons = self.asked(rest, lessons);
@@ -98,16 +109,16 @@ impl Mixing<'_> {
     }
 
     /// Collect the learners' scores of event `t`.
-    pub fn gather(&mut self, t: usize, said: &[&mut [f64]], others: &[f64]) {
+    pub fn gather(&mut self, t: usize, expert_scores: &[&mut [f64]], external_scores: &[f64]) {
         let classes = self.aggregator.classes();
         let mut rest = &mut *self.row;
-        for (models, said) in self.models.iter().zip(said) {
+        for (models, expert_scores) in self.models.iter().zip(expert_scores) {
             let width = models * classes;
             let own = rest.split_off_mut(..width).unwrap_or_default();
-            own.copy_from_slice(&said[t * width..][..width]);
+            own.copy_from_slice(&expert_scores[t * width..][..width]);
         }
         rest.fill(0.0);
-        rest.iter_mut().zip(others).for_each(|(to, score)| *to = *score);
+        rest.iter_mut().zip(external_scores).for_each(|(to, score)| *to = *score);
     }
 
     /// Mix the collected scores of an event, and learn how to.
@@ -146,33 +157,33 @@ impl Mixing<'_> {
     /// Returns the loss, and whether the label came late.
     fn mix_row(&mut self, observed: Observed, lesson: &Lesson, mixed: &mut [f64]) -> (f64, bool) {
         let Self { aggregator, late, row, .. } = self;
-        let said = ExpertScores { scores: row, observed };
+        let expert_scores = ExpertScores { scores: row, observed };
         let &Lesson { label, weight, ticket, .. } = lesson;
         let count = |weight| Count { weight, events: lesson.events() };
         let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
-            let loss = aggregator.step(said, label, count(weight), mixed);
+            let loss = aggregator.step(expert_scores, label, count(weight), mixed);
             if ticket > 0 && !lesson.is_labelled() {
-                late.keep(ticket, aggregator, said, mixed);
+                late.keep(ticket, aggregator, expert_scores, mixed);
             }
             return (loss, false);
         };
         let Some(part) = late.weigh(&kept, aggregator, label) else {
-            return (aggregator.step(said, label, count(weight), mixed), false);
+            return (aggregator.step(expert_scores, label, count(weight), mixed), false);
         };
         // If labels are known to be shared, the weight accounts for that already.
         let part = if lesson.shares_label { 1.0 } else { part };
-        let loss = aggregator.step(said, label, count(0.0), mixed);
+        let loss = aggregator.step(expert_scores, label, count(0.0), mixed);
         // A label with less weight also makes less of the past fade.
         let counts = Count { weight: weight * part, events: lesson.events() * part };
-        aggregator.learn(late.said(&kept), label, counts);
+        aggregator.learn(late.expert_scores(&kept), label, counts);
         (loss, true)
     }
 }
 
 /// Let a dormant expert predict and learn those events of a segment for which its scores are wanted.
-fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], said: &mut [f64]) {
-    let width = said.len() / lessons.len();
-    for ((t, lesson), own) in lessons.iter().enumerate().zip(said.chunks_exact_mut(width)) {
+fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], expert_scores: &mut [f64]) {
+    let width = expert_scores.len() / lessons.len();
+    for ((t, lesson), own) in lessons.iter().enumerate().zip(expert_scores.chunks_exact_mut(width)) {
         if let Some(gone) = block.evicted_before(t) {
             learner.forget(gone);
         }

@@ -59,16 +59,16 @@ use self::relevance::Relevance;
 use self::resting::{Rest, Resting};
 use self::running::{by_learner, within_or_none};
 use crate::block::{Block, Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::scale::CLIP;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// A mixture of experts with the same interface as each expert.
 ///
-/// External models may take part: their scores are in [`Lesson::others`] and follow the experts' own. The mixture is
-/// made for a fixed number of them.
+/// External experts may take part: their scores are in [`Lesson::external_scores`] and follow those of the others. The
+/// mixture is made for a fixed number of them.
 ///
 /// When a label arrives late, experts are judged by what they predicted before it, and correlated labels have less
 /// weight: see [`late`] and [`dependence`].
@@ -88,13 +88,13 @@ pub struct Mixture {
     /// The number of models of each learner.
     models: Vec<usize>,
     /// Scores of the learners, one learner after another, for the latest stage or for a whole block.
-    said: Vec<f64>,
-    /// Scores of the experts and of external models for the current event.
+    expert_scores: Vec<f64>,
+    /// Scores of the experts, the external ones included, for the current event.
     row: Vec<f64>,
 }
 
 impl Mixture {
-    /// Create a mixture of one or more named experts and of `others` external models, for two classes or a regression.
+    /// Create a mixture of one or more named experts and a number of external ones, for two classes or a regression.
     ///
     /// `half_life` is in events, 0 or more, and applies to what is learned about the experts; 0 means slow forgetting.
     ///
@@ -103,7 +103,7 @@ impl Mixture {
     /// If there is no expert, two experts have the same name, or one has several classes already.
     pub fn new(
         experts: Vec<(String, Box<dyn Learner>)>,
-        others: usize,
+        external_experts: usize,
         regression: bool,
         half_life: f64,
     ) -> Result<Self, Refused> {
@@ -117,7 +117,7 @@ impl Mixture {
                 learners.push(expert);
             }
         }
-        let mut aggregator = Aggregator::new(names.len() + others, regression, half_life);
+        let mut aggregator = Aggregator::new(names.len() + external_experts, regression, half_life);
         aggregator.resting = Resting::new(&learners);
         let row = vec![0.0; aggregator.experts()];
         Ok(Self {
@@ -130,7 +130,7 @@ impl Mixture {
             aggregator,
             threads: running::threads(),
             farthest: f64::INFINITY,
-            said: Vec::new(),
+            expert_scores: Vec::new(),
             row,
         })
     }
@@ -179,7 +179,7 @@ impl Learner for Mixture {
         self.aggregator.classes()
     }
 
-    fn others(&self) -> usize {
+    fn external_experts(&self) -> usize {
         self.aggregator.experts() - self.names.len()
     }
 
@@ -199,9 +199,11 @@ impl Learner for Mixture {
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         let classes = self.classes();
-        let Self { learners, aggregator, late, relevance, recent, models, row, said, farthest, .. } = self;
-        let (mut said, mut expert) = (by_learner(said, models, classes), 0);
-        for (learner, own) in learners.iter_mut().zip(&mut said) {
+        let Self {
+            learners, aggregator, late, relevance, recent, models, row, expert_scores, farthest, ..
+        } = self;
+        let (mut expert_scores, mut expert) = (by_learner(expert_scores, models, classes), 0);
+        for (learner, own) in learners.iter_mut().zip(&mut expert_scores) {
             let label = if learner.takes_far_labels() {
                 lesson.label
             } else {
@@ -218,7 +220,7 @@ impl Learner for Mixture {
         }
         let (recent, may_rest) = (recent.as_mut(), Vec::new());
         let mut mixing = Mixing { aggregator, late, relevance, recent, models, row, may_rest };
-        mixing.gather(0, &said, lesson.others);
+        mixing.gather(0, &expert_scores, lesson.external_scores);
         mixing.mix(&event, &lesson, scores)
     }
 
@@ -299,8 +301,8 @@ impl Learner for Mixture {
         self.learners.iter().any(|learner| learner.is_hashed())
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_all(change)
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_all(translation)
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {

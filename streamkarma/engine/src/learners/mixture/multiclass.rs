@@ -2,8 +2,8 @@
 
 use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{
-    BEND, FARTHEST, LIMIT, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre, ema,
-    fading, softmax,
+    BOUNDED, FARTHEST, LIMIT, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre,
+    ema, fading, softmax,
 };
 use super::newton::{Newton, Objective, step_offsets};
 use super::resting::{UNLIKELY, without};
@@ -55,8 +55,8 @@ impl Aggregator {
             let parameters = &calibration.parameters[e * OF_CLASSES..(e + 1) * OF_CLASSES];
             let offsets = &calibration.offsets[e * classes..(e + 1) * classes];
             for c in 0..classes {
-                let bent = dot(parameters, &[z[c], margins[c], own[c]]);
-                logits[c] = neutral * z[c] + bent + offsets[c];
+                let calibrated = dot(parameters, &[z[c], margins[c], own[c]]);
+                logits[c] = neutral * z[c] + calibrated + offsets[c];
             }
             softmax(logits, &mut scratch.chances[e * classes..(e + 1) * classes]);
             blended.iter_mut().zip(logits).for_each(|(each, logit)| *each += blend.mix[e] * *logit);
@@ -72,9 +72,9 @@ impl Aggregator {
             scratch.likelihoods.iter_mut().zip(chances).for_each(|(to, chance)| *to = *chance);
             let chance = dot(&scratch.weights, &scratch.likelihoods);
             *mixed = log(chance);
-            for (weight, said) in scratch.weights.iter().zip(scratch.chances.chunks_exact_mut(self.classes)) {
+            for (weight, row) in scratch.weights.iter().zip(scratch.chances.chunks_exact_mut(self.classes)) {
                 if *weight == 0.0 {
-                    said[c] = chance;
+                    row[c] = chance;
                 }
             }
             entropy -= chance * *mixed;
@@ -91,8 +91,8 @@ impl Aggregator {
         }
         let of_class = chances.iter().skip(class).step_by(*classes);
         likelihoods.iter_mut().zip(of_class).for_each(|(to, chance)| *to = *chance);
-        let said = dot(weights, likelihoods).max(UNLIKELY);
-        resting.observe_loss(-log(said), weight);
+        let likelihood = dot(weights, likelihoods).max(UNLIKELY);
+        resting.observe_loss(-log(likelihood), weight);
         let (logits, blended) = logits.split_at(*experts * *classes);
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
@@ -102,8 +102,8 @@ impl Aggregator {
                 let highest = (0..*classes).map(left).fold(f64::NEG_INFINITY, f64::max);
                 let part = |class| exp((left(class) - highest).max(-LIMIT));
                 let blend = part(class) / (0..*classes).map(part).sum::<f64>();
-                let others = without(own, said, weights, likelihoods, blend);
-                resting.observe_gain(place, log(said / others.max(UNLIKELY)), weight);
+                let others = without(own, likelihood, weights, likelihoods, blend);
+                resting.observe_gain(place, log(likelihood / others.max(UNLIKELY)), weight);
             }
         }
     }
@@ -158,7 +158,7 @@ impl Aggregator {
         newton.step(&direction, squared_gradient(weight));
         // A score that points the wrong way is noise: it must not be inverted.
         parameters[SLOPE] = parameters[SLOPE].max(-scratch.neutral[e]);
-        parameters[BEND] = parameters[BEND].max(0.0);
+        parameters[BOUNDED] = parameters[BOUNDED].max(0.0);
         parameters[OWN] = parameters[OWN].max(0.0);
         let offsets = &mut calibration.offsets[of_classes.clone()];
         step_offsets(offsets, &mut calibration.offset_variances[of_classes], slopes, weight, drift);

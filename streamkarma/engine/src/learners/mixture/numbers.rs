@@ -29,14 +29,14 @@ const FARTHEST_LAPLACE: f64 = 700.0;
 impl Aggregator {
     pub(super) fn step_number(
         &mut self,
-        said: ExpertScores,
+        expert_scores: ExpertScores,
         target: f64,
         count: Count,
         mixed: &mut [f64],
     ) -> f64 {
-        self.completeness.meet(said.observed, self.steps);
+        self.completeness.set_event(expert_scores.observed, self.steps);
         let unit = self.calibration.squares[0].sqrt();
-        mixed[0] = unit * self.predict_number(said.scores, unit);
+        mixed[0] = unit * self.predict_number(expert_scores.scores, unit);
         if target.is_nan() {
             return f64::NAN;
         }
@@ -70,9 +70,9 @@ impl Aggregator {
         self.calibration.squares.fill(square);
         let target = within(target / unit, FARTHEST);
         self.observe_number(target, weight);
-        let said = dot(&self.scratch.weights, &self.scratch.logits);
-        self.ties.observe_residual(within(said - target, FARTHEST), weight, self.steps - 1);
-        self.judge_numbers(target, Count { weight, events });
+        let prediction = dot(&self.scratch.weights, &self.scratch.logits);
+        self.ties.observe_residual(within(prediction - target, FARTHEST), weight, self.steps - 1);
+        self.update_members(target, Count { weight, events });
         let Scratch { weights, likelihoods, .. } = &mut self.scratch;
         let all = dot(weights, likelihoods);
         for (weight, likelihood) in weights.iter().zip(likelihoods) {
@@ -84,7 +84,7 @@ impl Aggregator {
     }
 
     /// Compute the density of each member at the target, and let the member take a step towards the target.
-    fn judge_numbers(&mut self, target: f64, Count { weight, events }: Count) {
+    fn update_members(&mut self, target: f64, Count { weight, events }: Count) {
         let beside_ties = self.variance_beside_ties();
         let (widest, scale, noise) = match beside_ties {
             Some(variance) => (FARTHEST, 1.0, variance.max(1.0)),
@@ -96,11 +96,11 @@ impl Aggregator {
         let Self { scales, scratch, absolute, .. } = self;
         let Scratch { weights, logits, likelihoods, residuals, .. } = scratch;
         residuals.clear();
-        residuals.extend(logits.iter().map(|said| said - target));
+        residuals.extend(logits.iter().map(|prediction| prediction - target));
         if *absolute {
-            scales.judge(laplace, weights, residuals, likelihoods, weight);
+            scales.observe(laplace, weights, residuals, likelihoods, weight);
         } else {
-            scales.judge(student, weights, residuals, likelihoods, weight);
+            scales.observe(student, weights, residuals, likelihoods, weight);
         }
         if let Some(variance) = beside_ties {
             gaussian(variance, weights, residuals, likelihoods);
@@ -120,18 +120,23 @@ impl Aggregator {
         if resting.experts.is_empty() {
             return;
         }
-        let loss =
-            |said: f64| if *absolute { (said - target).abs() } else { (said - target) * (said - target) };
+        let loss = |prediction: f64| {
+            if *absolute {
+                (prediction - target).abs()
+            } else {
+                (prediction - target) * (prediction - target)
+            }
+        };
         let (weights, logits) = (&scratch.weights, &scratch.logits);
-        let said = dot(weights, logits);
+        let prediction = dot(weights, logits);
         let stretch = completeness.stretch();
-        resting.observe_loss(loss(said), weight);
+        resting.observe_loss(loss(prediction), weight);
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
             if weights[own.start] > 0.0 {
                 let left = logits[*experts] - stretch * dot(&blend.mix[own.clone()], &logits[own.clone()]);
-                let others = without(own, said, weights, logits, left);
-                resting.observe_gain(place, loss(others) - loss(said), weight);
+                let others = without(own, prediction, weights, logits, left);
+                resting.observe_gain(place, loss(others) - loss(prediction), weight);
             }
         }
     }

@@ -92,7 +92,7 @@ pub struct Recent {
     pub(super) asked: u64,
     // For the current event:
     /// The plain prediction, as log-odds, log-probabilities or a number.
-    pub(super) said: Vec<f64>,
+    pub(super) prediction: Vec<f64>,
     features: Vec<f64>,
     logits: Vec<f64>,
     /// The adjusted prediction: probabilities, or the number in units of the target's root mean square.
@@ -130,7 +130,7 @@ impl Recent {
             known: 0,
             spread: 1.0,
             asked: 0,
-            said: vec![0.0; classes],
+            prediction: vec![0.0; classes],
             features: vec![0.0; size * classes],
             logits: vec![0.0; classes],
             adjusted: vec![0.0; classes],
@@ -148,7 +148,7 @@ impl Recent {
         mixed: &mut [f64],
         loss: f64,
     ) -> f64 {
-        self.said.copy_from_slice(mixed);
+        self.prediction.copy_from_slice(mixed);
         let is_same_unit = self.follow_unit(lesson);
         let is_next = self.asked == 0 || self.asked == lesson.ticket;
         if is_next && is_same_unit {
@@ -192,35 +192,38 @@ impl Recent {
     }
 
     fn adjust(&mut self, unit: f64, mixed: &mut [f64]) {
-        let Self { parameters, shares, residuals, labels, said, features, logits, adjusted, .. } = self;
+        let Self { parameters, shares, residuals, labels, prediction, features, logits, adjusted, .. } = self;
         let (of_residuals, others) = features.split_at_mut(residuals.len());
         if self.regression {
             others.fill(0.0);
             of_residuals.iter_mut().zip(&*residuals).for_each(|(to, residual)| *to = back(residual / unit));
             for (to, target) in others.iter_mut().zip(&labels[..self.known]) {
-                *to = back((target - said[0]) / unit);
+                *to = back((target - prediction[0]) / unit);
             }
             let shift = dot(parameters, features);
-            adjusted[0] = said[0] / unit + shift;
+            adjusted[0] = prediction[0] / unit + shift;
             mixed[0] += shares.weights[1] * unit * shift;
             return;
         }
         of_residuals.copy_from_slice(residuals);
         others[..labels.len()].copy_from_slice(labels);
-        others[labels.len()..].iter_mut().zip(&*said).for_each(|(to, said)| *to = PART * said);
+        others[labels.len()..]
+            .iter_mut()
+            .zip(&*prediction)
+            .for_each(|(to, prediction)| *to = PART * prediction);
         if self.classes == 1 {
-            adjusted[0] = sigmoid(within(said[0] + dot(parameters, features), LIMIT));
-            let chance = dot(&shares.weights, &[sigmoid(said[0]), adjusted[0]]);
+            adjusted[0] = sigmoid(within(prediction[0] + dot(parameters, features), LIMIT));
+            let chance = dot(&shares.weights, &[sigmoid(prediction[0]), adjusted[0]]);
             mixed[0] = log(chance / (1.0 - chance));
             return;
         }
-        logits.copy_from_slice(said);
+        logits.copy_from_slice(prediction);
         for (of_classes, parameter) in features.chunks_exact(self.classes).zip(&*parameters) {
             logits.iter_mut().zip(of_classes).for_each(|(logit, each)| *logit += parameter * each);
         }
         softmax(logits, adjusted);
-        for ((mixed, said), own) in mixed.iter_mut().zip(&*said).zip(&*adjusted) {
-            *mixed = log(dot(&shares.weights, &[exp(*said), *own]));
+        for ((mixed, prediction), own) in mixed.iter_mut().zip(&*prediction).zip(&*adjusted) {
+            *mixed = log(dot(&shares.weights, &[exp(*prediction), *own]));
         }
     }
 
@@ -249,7 +252,7 @@ impl Recent {
     fn learn_two(&mut self, lesson: &Lesson, logit: f64) {
         let (truth, chance) = (truth(lesson.label), sigmoid(logit));
         let likelihood = |chance: f64| 1.0 - (truth - chance).abs();
-        let mut likelihoods = [likelihood(sigmoid(self.said[0])), likelihood(self.adjusted[0])];
+        let mut likelihoods = [likelihood(sigmoid(self.prediction[0])), likelihood(self.adjusted[0])];
         let doubt = -log(1.0 - chance) - chance * logit;
         self.shares.update(&mut likelihoods, lesson.weight, doubt, self.events);
         let slope = self.adjusted[0] - truth;
@@ -259,7 +262,7 @@ impl Recent {
     fn learn_several(&mut self, lesson: &Lesson, mixed: &[f64]) {
         let class = lesson.label as usize;
         let doubt = mixed.iter().map(|logit| -logit * exp(*logit)).sum();
-        let mut likelihoods = [exp(self.said[class]), self.adjusted[class]];
+        let mut likelihoods = [exp(self.prediction[class]), self.adjusted[class]];
         self.shares.update(&mut likelihoods, lesson.weight, doubt, self.events);
         self.adjusted[class] -= 1.0; // from now on the slopes of the log loss
         let mut direction = [0.0; OF_CLASSES];
@@ -273,7 +276,7 @@ impl Recent {
     fn learn_number(&mut self, lesson: &Lesson, unit: f64, beside_ties: Option<f64>, mixed: f64) {
         let (target, weight) = (within(lesson.label / unit, FARTHEST), lesson.weight);
         let (scale, residual) = (self.variance.sqrt(), self.adjusted[0] - target);
-        let residuals = [self.said[0] / unit - target, residual];
+        let residuals = [self.prediction[0] / unit - target, residual];
         let mut likelihoods = residuals.map(|residual| student(residual / scale));
         let (mut widest, mut variance) =
             (if self.absolute { scale } else { OUTLYING * scale }, (scale * scale).min(1.0));
@@ -307,7 +310,7 @@ impl Recent {
         let part = lesson.weight.min(1.0);
         self.asked = 0;
         if self.regression {
-            let residual = unit * back((lesson.label - self.said[0]) / unit);
+            let residual = unit * back((lesson.label - self.prediction[0]) / unit);
             take_in(self.residuals.iter_mut(), residual, part);
             let mut next = unit * within(lesson.label / unit, FARTHEST);
             for (place, target) in self.labels.iter_mut().enumerate() {
@@ -318,13 +321,13 @@ impl Recent {
             self.known = (self.known + 1).min(TARGETS);
             return;
         }
-        for (column, said) in self.said.iter().enumerate() {
+        for (column, prediction) in self.prediction.iter().enumerate() {
             let (label, residual) = if self.classes == 1 {
                 let truth = truth(lesson.label);
-                (2.0 * truth - 1.0, truth - sigmoid(*said))
+                (2.0 * truth - 1.0, truth - sigmoid(*prediction))
             } else {
                 let truth = f64::from(u8::from(lesson.label == column as f64));
-                (truth, truth - exp(*said))
+                (truth, truth - exp(*prediction))
             };
             take_in(self.residuals.iter_mut().skip(column).step_by(self.classes), residual, part);
             take_in(self.labels.iter_mut().skip(column).step_by(self.classes), label, part);

@@ -117,9 +117,9 @@ impl Recent {
         }
     }
 
-    /// Translate to another scale of the targets, see [`Change::target`](crate::change::Change::target). In units of
-    /// the targets' root mean square, numbers become `rate` times what they were.
-    pub fn carry(&mut self, (shift, stretch): (f64, f64), rate: f64) {
+    /// Translate to another scale of the targets, see [`Translation::target`](crate::translation::Translation::target).
+    /// In units of the targets' root mean square, numbers become `rate` times what they were.
+    pub fn translate(&mut self, (shift, stretch): (f64, f64), rate: f64) {
         self.residuals.iter_mut().for_each(|each| *each /= stretch);
         self.labels[..self.known].iter_mut().for_each(|each| *each = (*each - shift) / stretch);
         self.spread *= stretch;

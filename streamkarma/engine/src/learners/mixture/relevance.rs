@@ -20,9 +20,9 @@
 
 use super::calibration::sanitise;
 use crate::block::{Event, Evicted, below, room_for};
-use crate::change::Change;
 use crate::merging::counted_together;
 use crate::state::{LARGEST, MOST_COUNTED, Refused, State, count_of, ensure};
+use crate::translation::Translation;
 
 /// Window of the means, in events.
 const WINDOW: u64 = 1000;
@@ -49,7 +49,7 @@ impl Mean {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Relevance {
     /// Mean of the prediction.
-    said: Mean,
+    prediction: Mean,
     /// By coordinate: mean of the value times the centred prediction.
     products: Vec<Mean>,
     /// By attribute: mean square of its contribution.
@@ -76,10 +76,10 @@ impl Relevance {
     }
 
     /// Learn from the prediction for an event.
-    pub fn learn(&mut self, event: &Event, said: f64) {
+    pub fn learn(&mut self, event: &Event, prediction: f64) {
         self.make_room(room_for(event.attributes), room_for(event.coordinates));
-        self.said.add(said);
-        let away = said - self.said.value;
+        self.prediction.add(prediction);
+        let away = prediction - self.prediction.value;
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
         let (mut part, mut items) = (0.0, items.peekable());
         while let Some(((&attribute, &coordinate), &value)) = items.next() {
@@ -118,48 +118,48 @@ impl Relevance {
 
     /// Adapt to predictions of the opposite sign.
     pub fn turn(&mut self) {
-        self.said.value = -self.said.value;
+        self.prediction.value = -self.prediction.value;
         self.products.iter_mut().for_each(|product| product.value = -product.value);
     }
 
     /// Translate to other names and scales.
-    pub fn carry(&mut self, change: &Change) {
-        let (attributes, coordinates) = change.known(self.squares.len(), self.products.len());
-        let mut carried = Self { said: self.said, total: self.total, ..Self::default() };
-        carried.make_room(attributes, coordinates);
+    pub fn translate(&mut self, translation: &Translation) {
+        let (attributes, coordinates) = translation.known(self.squares.len(), self.products.len());
+        let mut translated = Self { prediction: self.prediction, total: self.total, ..Self::default() };
+        translated.make_room(attributes, coordinates);
         for (old, &Mean { value, events }) in self.products.iter().enumerate() {
-            if let Some(new) = change.coordinate(old as u32) {
-                let value = sanitise(value / change.stretch[old]);
-                carried.products[new as usize] = Mean { value, events };
+            if let Some(new) = translation.coordinate(old as u32) {
+                let value = sanitise(value / translation.stretch[old]);
+                translated.products[new as usize] = Mean { value, events };
             }
         }
         for (old, &square) in self.squares.iter().enumerate() {
-            match change.attribute(old as u32) {
-                Some(new) => carried.squares[new as usize] = square,
-                None => carried.total -= square.value,
+            match translation.attribute(old as u32) {
+                Some(new) => translated.squares[new as usize] = square,
+                None => translated.total -= square.value,
             }
         }
-        *self = carried;
+        *self = translated;
     }
 
     /// Average what parts have learned that started from this one, each mean weighted by the events learned since.
     pub fn merge(&mut self, parts: &[&Self]) {
-        let before = self.said.events;
-        let mut learned = parts.iter().filter(|part| part.said.events > before);
+        let before = self.prediction.events;
+        let mut learned = parts.iter().filter(|part| part.prediction.events > before);
         if let (Some(&part), None) = (learned.next(), learned.next()) {
             self.clone_from(part);
             return;
         }
         let longest = |of: fn(&Self) -> usize| parts.iter().map(|part| of(part)).max().unwrap_or(0);
         self.make_room(longest(|part| part.squares.len()), longest(|part| part.products.len()));
-        merge_mean(&mut self.said, parts.iter().map(|part| part.said));
+        merge_mean(&mut self.prediction, parts.iter().map(|part| part.prediction));
         for (k, product) in self.products.iter_mut().enumerate() {
             merge_mean(product, parts.iter().map(|part| part.products.get(k).copied().unwrap_or_default()));
         }
         for (a, square) in self.squares.iter_mut().enumerate() {
             merge_mean(square, parts.iter().map(|part| part.squares.get(a).copied().unwrap_or_default()));
         }
-        if self.said.events > before {
+        if self.prediction.events > before {
             self.total = self.squares.iter().map(|square| square.value).sum();
         }
     }
@@ -169,7 +169,7 @@ impl Relevance {
         let mut state = State::default();
         put(&mut state, "products", &self.products);
         put(&mut state, "squares", &self.squares);
-        put(&mut state, "said", &[self.said]);
+        put(&mut state, "said", &[self.prediction]);
         state.put_f64s("total", vec![self.total], &[1]);
         state
     }
@@ -181,16 +181,16 @@ impl Relevance {
     /// If the arrays contradict each other, or contain more of them.
     pub fn restored(state: &State, attributes: usize, coordinates: usize) -> Result<Self, Refused> {
         let (products, squares) = (taken(state, "products")?, taken(state, "squares")?);
-        let (said, (total, shape)) = (taken(state, "said")?, state.f64s("total")?);
-        let all = products.iter().chain(&squares).chain(&said);
+        let (prediction, (total, shape)) = (taken(state, "said")?, state.f64s("total")?);
+        let all = products.iter().chain(&squares).chain(&prediction);
         let fits = products.len() <= coordinates
             && squares.len() <= attributes
             && shape == [1]
             && total[0].abs() <= LARGEST
             && all.map(|mean| mean.value).all(|value| value.abs() <= LARGEST)
             && squares.iter().all(|square| square.value >= 0.0);
-        ensure(fits && said.len() == 1 && state.0.len() == 7, CONTRADICTION)?;
-        Ok(Self { said: said[0], products, squares, total: total[0] })
+        ensure(fits && prediction.len() == 1 && state.0.len() == 7, CONTRADICTION)?;
+        Ok(Self { prediction: prediction[0], products, squares, total: total[0] })
     }
 
     /// Memory in bytes.

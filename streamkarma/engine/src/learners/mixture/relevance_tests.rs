@@ -2,16 +2,16 @@
 
 use super::relevance::Relevance;
 use crate::block::{Event, Evicted};
-use crate::change::{Change, DROPPED};
-use crate::random::Random;
 use crate::state::{Array, State};
+use crate::test_random::TestRandom;
+use crate::translation::{DROPPED, Translation};
 
 /// The prediction has these weights for the values of attributes 1 to 4, each present in two of three events.
 const WEIGHTS: [f64; 4] = [3.0, -2.0, 0.0, 1.0];
 /// Categories of attribute 5 at coordinates 5 to 7, and the contribution of each.
 const CATEGORIES: [f64; 3] = [0.5, 0.5, -1.0];
 
-impl Random {
+impl TestRandom {
     /// Uniform with variance 1.
     fn value(&mut self) -> f64 {
         12.0_f64.sqrt() * (self.unit() - 0.5)
@@ -19,21 +19,21 @@ impl Random {
 }
 
 /// An event and its prediction.
-struct Told {
+struct Example {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
     values: Vec<f64>,
-    said: f64,
+    prediction: f64,
 }
 
-impl Told {
+impl Example {
     /// From attribute, coordinate and value of each item.
-    fn of(items: &[(u32, u32, f64)], said: f64) -> Self {
+    fn of(items: &[(u32, u32, f64)], prediction: f64) -> Self {
         Self {
             attributes: items.iter().map(|item| item.0).collect(),
             coordinates: items.iter().map(|item| item.1).collect(),
             values: items.iter().map(|item| item.2).collect(),
-            said,
+            prediction,
         }
     }
 
@@ -47,27 +47,27 @@ impl Told {
     }
 }
 
-fn stream(seed: u64, events: usize) -> Vec<Told> {
-    let mut random = Random(seed);
-    let mut told = |_| {
-        let (mut said, mut items) = (1.5, vec![]);
+fn stream(seed: u64, events: usize) -> Vec<Example> {
+    let mut random = TestRandom(seed);
+    let mut example = |_| {
+        let (mut prediction, mut items) = (1.5, vec![]);
         for (k, weight) in (1..).zip(WEIGHTS) {
             let value = random.value();
             if random.unit() < 2.0 / 3.0 {
                 items.push((k, k, value));
-                said += weight * value;
+                prediction += weight * value;
             }
         }
         let category = (random.unit() * 3.0) as usize;
         items.push((5, 5 + category as u32, 1.0));
-        Told::of(&items, said + CATEGORIES[category])
+        Example::of(&items, prediction + CATEGORIES[category])
     };
-    (0..events).map(&mut told).collect()
+    (0..events).map(&mut example).collect()
 }
 
-fn learned(from: &Relevance, stream: &[Told]) -> Relevance {
+fn learned(from: &Relevance, stream: &[Example]) -> Relevance {
     let mut known = from.clone();
-    stream.iter().for_each(|told| known.learn(&told.event(), told.said));
+    stream.iter().for_each(|example| known.learn(&example.event(), example.prediction));
     known
 }
 
@@ -119,27 +119,31 @@ fn renaming_and_rescaling_preserve_relevance() {
     let (begin, end) = (stream(3, 1_000), stream(5, 1_000));
     let mut known = learned(&Relevance::default(), &begin);
     let plain = learned(&known, &end);
-    let mut change = Change::none(6, vec![0, 1, 2, 3, 4, 5, 5, 5]);
-    (change.attributes[1], change.attributes[4]) = (4, 1);
-    (change.coordinates[1], change.coordinates[4]) = (4, 1);
-    change.stretch[2] = -1.0;
-    known.carry(&change);
-    for told in &end {
-        let moved = told.items().map(|(attribute, coordinate, value)| {
+    let mut translation = Translation::none(6, vec![0, 1, 2, 3, 4, 5, 5, 5]);
+    (translation.attributes[1], translation.attributes[4]) = (4, 1);
+    (translation.coordinates[1], translation.coordinates[4]) = (4, 1);
+    translation.stretch[2] = -1.0;
+    known.translate(&translation);
+    for example in &end {
+        let moved = example.items().map(|(attribute, coordinate, value)| {
             let [attribute, place] = [attribute as usize, coordinate as usize];
-            (change.attributes[attribute], change.coordinates[place], value / change.stretch[place])
+            (
+                translation.attributes[attribute],
+                translation.coordinates[place],
+                value / translation.stretch[place],
+            )
         });
         let mut items: Vec<_> = moved.collect();
         items.sort_by_key(|item| item.0);
-        let moved = Told::of(&items, told.said);
-        known.learn(&moved.event(), moved.said);
+        let moved = Example::of(&items, example.prediction);
+        known.learn(&moved.event(), moved.prediction);
     }
     for (mine, theirs) in [(&[4][..], &[1][..]), (&[2], &[2]), (&[1, 3, 5], &[3, 4, 5])] {
         assert!((open(&known, mine) - open(&plain, theirs)).abs() < 1e-12);
     }
-    (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
+    (translation.attributes[2], translation.coordinates[2]) = (DROPPED, DROPPED);
     let mut fewer = plain.clone();
-    fewer.carry(&change);
+    fewer.translate(&translation);
     assert_eq!(open(&fewer, &[2]), 1.0);
 }
 
@@ -148,7 +152,7 @@ fn prediction_signs_do_not_matter() {
     let (begin, end) = (stream(3, 500), stream(5, 500));
     let mut turned = learned(&Relevance::default(), &begin);
     turned.turn();
-    end.iter().for_each(|told| turned.learn(&told.event(), -told.said));
+    end.iter().for_each(|example| turned.learn(&example.event(), -example.prediction));
     let plain = learned(&learned(&Relevance::default(), &begin), &end);
     for some in [&[1][..], &[2, 3], &[4, 5]] {
         assert_eq!(open(&turned, some), open(&plain, some));

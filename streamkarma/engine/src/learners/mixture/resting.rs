@@ -191,13 +191,13 @@ pub fn lessons_up_to(period: u64, events: u64, lessons: &[Lesson]) -> usize {
     learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
 }
 
-/// The prediction of a mixture without some `experts`; `said` is its prediction with them, `each` has the predictions
-/// of the members with these `weights`, and `blend` is the prediction of the last member without them.
-pub fn without(experts: Range<usize>, said: f64, weights: &[f64], each: &[f64], blend: f64) -> f64 {
+/// The prediction of a mixture without some `experts`; `prediction` is that with them, `each` has the predictions of the
+/// members with these `weights`, and `blend` is the prediction of the last member without them.
+pub fn without(experts: Range<usize>, prediction: f64, weights: &[f64], each: &[f64], blend: f64) -> f64 {
     let last = each.len() - 1;
     let (own, weight) =
         (dot(&weights[experts.clone()], &each[experts.clone()]), weights[experts].iter().sum::<f64>());
-    (said - own + weights[last] * (blend - each[last])) / (1.0 - weight)
+    (prediction - own + weights[last] * (blend - each[last])) / (1.0 - weight)
 }
 
 /// The weight of an event in a mean over the last `window`, of which one in `period` is observed; `seen` is the weight

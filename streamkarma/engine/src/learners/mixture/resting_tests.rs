@@ -74,12 +74,12 @@ fn silent_experts_keep_their_weight() {
         let classes = if kind == Kind::Several { classes } else { 1 };
         model.widen(classes);
         let label = 1.0;
-        let mut said: Vec<f64> = (0..3 * classes).map(|place| f64::from(place as u32 % 4) / 4.0).collect();
+        let mut scores: Vec<f64> = (0..3 * classes).map(|place| f64::from(place as u32 % 4) / 4.0).collect();
         let mut mixed = vec![0.0; classes];
-        (0..20).for_each(|_| _ = model.step(ExpertScores::of(&said), label, Count::of(1.0), &mut mixed));
+        (0..20).for_each(|_| _ = model.step(ExpertScores::of(&scores), label, Count::of(1.0), &mut mixed));
         let (before, state) = (model.weights()[1], model.state());
-        said[classes] = f64::NAN;
-        model.step(ExpertScores::of(&said), label, Count::of(1.0), &mut mixed);
+        scores[classes] = f64::NAN;
+        model.step(ExpertScores::of(&scores), label, Count::of(1.0), &mut mixed);
         let moved = (model.weights()[1] - before).abs();
         assert!(moved <= SHARE, "{moved}");
         let after = model.state();
@@ -89,9 +89,9 @@ fn silent_experts_keep_their_weight() {
         assert_ne!(parameters[..size], old[..size]);
         // Whatever its prediction would have been.
         let mut same = mixed.clone();
-        model.step(ExpertScores::of(&said), f64::NAN, Count::of(0.0), &mut mixed);
-        said[classes..2 * classes].iter_mut().skip(1).for_each(|score| *score = 1e9);
-        model.step(ExpertScores::of(&said), f64::NAN, Count::of(0.0), &mut same);
+        model.step(ExpertScores::of(&scores), f64::NAN, Count::of(0.0), &mut mixed);
+        scores[classes..2 * classes].iter_mut().skip(1).for_each(|score| *score = 1e9);
+        model.step(ExpertScores::of(&scores), f64::NAN, Count::of(0.0), &mut same);
         assert_eq!(mixed, same);
     }
 }

@@ -95,26 +95,31 @@ impl Mixture {
     fn run_part(&mut self, whole: &Stage, scores: &mut [f64], losses: &mut [f64]) {
         let (events, classes) = (whole.len(), self.classes());
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
-        let Self { learners, aggregator, late, relevance, recent, models, row, said, .. } = self;
+        let Self { learners, aggregator, late, relevance, recent, models, row, expert_scores, .. } = self;
         let models: &[usize] = models;
         let all = models.iter().sum::<usize>() * classes;
         let (may_rest, mut others) = experts(learners, &aggregator.resting);
         let recent = recent.as_mut();
         let mut mixing = Mixing { aggregator, late, relevance, recent, models, row, may_rest };
         if threads > 1 {
-            said.resize(all * events, 0.0);
-            let said = by_learner(said, models, classes * events);
-            return run_together(threads, whole, &mut others, &mut mixing, said, scores, losses);
+            expert_scores.resize(all * events, 0.0);
+            let expert_scores = by_learner(expert_scores, models, classes * events);
+            return run_together(threads, whole, &mut others, &mut mixing, expert_scores, scores, losses);
         }
         for begin in (0..events).step_by(STAGE) {
             let stage = whole.part(begin, STAGE.min(events - begin));
-            said.resize(all * stage.len(), 0.0);
-            let mut said = by_learner(said, models, classes * stage.len());
+            expert_scores.resize(all * stage.len(), 0.0);
+            let mut expert_scores = by_learner(expert_scores, models, classes * stage.len());
             let losses = &mut losses[begin..begin + stage.len()];
             for expert in &mut others {
-                expert.run(&stage, said[expert.place], losses);
+                expert.run(&stage, expert_scores[expert.place], losses);
             }
-            mixing.run(&stage, &mut said, &mut scores[begin * classes..][..classes * stage.len()], losses);
+            mixing.run(
+                &stage,
+                &mut expert_scores,
+                &mut scores[begin * classes..][..classes * stage.len()],
+                losses,
+            );
         }
     }
 }
@@ -135,8 +140,8 @@ fn experts<'m>(
 }
 
 /// The scores of each learner, which are stored one learner after another, with `each` scores for each model.
-pub fn by_learner<'s>(mut said: &'s mut [f64], models: &[usize], each: usize) -> Vec<&'s mut [f64]> {
-    models.iter().map(|models| said.split_off_mut(..models * each).unwrap_or_default()).collect()
+pub fn by_learner<'s>(mut expert_scores: &'s mut [f64], models: &[usize], each: usize) -> Vec<&'s mut [f64]> {
+    models.iter().map(|models| expert_scores.split_off_mut(..models * each).unwrap_or_default()).collect()
 }
 
 /// The lessons for learners that cannot handle targets farther from 0.

@@ -67,7 +67,7 @@ impl Scales {
     ///
     /// `density` is that at scale 1, up to a constant factor. Members without a weight make no prediction, and have no
     /// density. An event of weight w counts w times.
-    pub fn judge(
+    pub fn observe(
         &mut self,
         density: impl Fn(f64) -> f64,
         members: &[f64],
@@ -114,7 +114,7 @@ impl Scales {
     }
 
     /// Translate to another unit, in which residuals are `rate` times what they were.
-    pub fn carry(&mut self, rate: f64) {
+    pub fn translate(&mut self, rate: f64) {
         let mut weights = vec![0.0; self.weights.len()];
         for (scale, weight) in EACH.iter().zip(&self.weights) {
             weights[place(rate * scale)] += weight;
@@ -145,9 +145,9 @@ mod tests {
     use super::super::numbers::{laplace, student};
     use super::*;
 
-    fn judged(scales: &mut Scales, residual: f64, weight: f64) -> f64 {
+    fn density_after(scales: &mut Scales, residual: f64, weight: f64) -> f64 {
         let mut densities = [0.0];
-        scales.judge(student, &[1.0], &[residual], &mut densities, weight);
+        scales.observe(student, &[1.0], &[residual], &mut densities, weight);
         densities[0]
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let mut scales = Scales::new(true);
         assert!((0.8..1.0).contains(&scales.typical()));
         for residual in [1e-4, 1.0, 1e-2] {
-            (0..8).for_each(|_| _ = judged(&mut scales, residual, 1.0));
+            (0..8).for_each(|_| _ = density_after(&mut scales, residual, 1.0));
             let part = scales.typical() / residual;
             assert!((0.25..2.0).contains(&part), "{residual}: {part}");
             assert!((scales.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -167,9 +167,9 @@ mod tests {
     fn nearer_predictions_have_higher_density_at_any_scale() {
         for far in [1.0, 1e-2, 1e-4] {
             let mut scales = Scales::new(true);
-            (0..8).for_each(|_| _ = judged(&mut scales, far / 10.0, 1.0));
+            (0..8).for_each(|_| _ = density_after(&mut scales, far / 10.0, 1.0));
             let mut densities = [0.0; 3];
-            scales.judge(student, &[0.5, 0.5, 0.0], &[far, far / 10.0, 0.0], &mut densities, 1.0);
+            scales.observe(student, &[0.5, 0.5, 0.0], &[far, far / 10.0, 0.0], &mut densities, 1.0);
             assert!(densities[1] > 20.0 * densities[0], "{densities:?}");
             assert_eq!(densities[2], 0.0);
         }
@@ -178,12 +178,12 @@ mod tests {
     #[test]
     fn a_weight_repeats_bayes_rule_and_may_be_huge() {
         let (mut once, mut twice) = (Scales::new(true), Scales::new(true));
-        judged(&mut once, 0.01, 2.0);
+        density_after(&mut once, 0.01, 2.0);
         let own = |scale: f64| student(0.01 / scale) / scale;
         twice.learn(EACH.map(|scale| own(scale).powi(2)), 1.0);
         once.weights.iter().zip(&twice.weights).for_each(|(a, b)| assert!((a - b).abs() < 1e-12));
         for weight in [1e-300, 1e100] {
-            judged(&mut once, 0.3, weight);
+            density_after(&mut once, 0.3, weight);
             assert!(once.weights.iter().all(|weight| weight.is_finite() && *weight > 0.0));
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         for weight in [f64::from_bits(1), 1e-300, 1.0, 1e100] {
             let mut scales = Scales::new(true);
             for residual in [30.0, 1e-9, 30.0] {
-                scales.judge(laplace, &[1.0], &[residual], &mut [0.0], weight);
+                scales.observe(laplace, &[1.0], &[residual], &mut [0.0], weight);
                 assert!(scales.is_sound(), "{weight} {residual}");
             }
         }
@@ -202,16 +202,16 @@ mod tests {
     #[test]
     fn scales_follow_unit_changes() {
         let mut scales = Scales::new(true);
-        (0..50).for_each(|_| _ = judged(&mut scales, 0.02, 1.0));
+        (0..50).for_each(|_| _ = density_after(&mut scales, 0.02, 1.0));
         let before = scales.typical();
         for rate in [4.0, 1.0 / 256.0, 64.0] {
-            scales.carry(rate);
+            scales.translate(rate);
         }
         assert!((scales.typical() / before - 1.0).abs() < 0.2);
-        scales.carry(1e-200);
+        scales.translate(1e-200);
         assert!(scales.typical() < 1e-4);
         let mut none = Scales::new(false);
-        none.carry(2.0);
+        none.translate(2.0);
         assert!(none.weights.is_empty());
     }
 }

@@ -11,37 +11,40 @@ use super::running::{Expert, STAGE, Stage};
 
 /// Let experts predict and learn a block, and mix their predictions, on so many threads.
 ///
-/// `said` is the buffer for the scores of each learner, `scores` and `losses` are those of the mixture.
+/// `expert_scores` is the buffer for the scores of each learner, `scores` and `losses` are those of the mixture.
 pub fn run_together(
     threads: usize,
     block: &Stage,
     experts: &mut [Expert],
     mixing: &mut Mixing,
-    said: Vec<&mut [f64]>,
+    expert_scores: Vec<&mut [f64]>,
     scores: &mut [f64],
     losses: &mut [f64],
 ) {
     let (events, classes) = (block.len(), scores.len() / block.len());
     let stages: Vec<Stage> =
         (0..events).step_by(STAGE).map(|begin| block.part(begin, STAGE.min(events - begin))).collect();
-    let said: Vec<Vec<Mutex<&mut [f64]>>> = said.into_iter().map(|all| in_stages(all, events)).collect();
+    let expert_scores: Vec<Vec<Mutex<&mut [f64]>>> =
+        expert_scores.into_iter().map(|all| in_stages(all, events)).collect();
     let tasks = Tasks::new(experts.len(), stages.len());
     let experts: Vec<_> = experts.iter_mut().map(|expert| Mutex::new((expert, vec![0.0; STAGE]))).collect();
     let mixer = Mutex::new((mixing, scores.chunks_mut(STAGE * classes).zip(losses.chunks_mut(STAGE))));
     let work = || {
         while let Some(task) = tasks.take() {
-            match task.what {
-                What::Expert(number) => {
+            match task.kind {
+                TaskKind::Expert(number) => {
                     let (expert, losses) = &mut *locked(&experts[number]);
-                    let mut said = locked(&said[expert.place][task.stage]);
-                    expert.run(&stages[task.stage], &mut said, losses);
+                    let mut expert_scores = locked(&expert_scores[expert.place][task.stage]);
+                    expert.run(&stages[task.stage], &mut expert_scores, losses);
                 }
-                What::Mixing => {
+                TaskKind::Mixing => {
                     let (mixing, rows) = &mut *locked(&mixer);
-                    let mut said: Vec<_> = said.iter().map(|parts| locked(&parts[task.stage])).collect();
-                    let mut said: Vec<&mut [f64]> = said.iter_mut().map(|part| &mut ***part).collect();
+                    let mut expert_scores: Vec<_> =
+                        expert_scores.iter().map(|parts| locked(&parts[task.stage])).collect();
+                    let mut expert_scores: Vec<&mut [f64]> =
+                        expert_scores.iter_mut().map(|part| &mut ***part).collect();
                     let Some((scores, losses)) = rows.next() else { return };
-                    mixing.run(&stages[task.stage], &mut said, scores, losses);
+                    mixing.run(&stages[task.stage], &mut expert_scores, scores, losses);
                 }
             }
         }
@@ -55,9 +58,9 @@ pub fn run_together(
 }
 
 /// The scores of a learner for so many events, stage by stage.
-fn in_stages(said: &mut [f64], events: usize) -> Vec<Mutex<&mut [f64]>> {
-    let width = said.len() / events;
-    said.chunks_mut(STAGE * width).map(Mutex::new).collect()
+fn in_stages(expert_scores: &mut [f64], events: usize) -> Vec<Mutex<&mut [f64]>> {
+    let width = expert_scores.len() / events;
+    expert_scores.chunks_mut(STAGE * width).map(Mutex::new).collect()
 }
 
 /// Lock a mutex. If another thread has panicked, so will this program, once all threads have ended.
@@ -84,7 +87,7 @@ struct Progress {
 
 /// What a task runs.
 #[derive(Clone, Copy)]
-enum What {
+enum TaskKind {
     Expert(usize),
     Mixing,
 }
@@ -92,7 +95,7 @@ enum What {
 /// A running task. It ends when this is dropped, even by a panic, so that no thread waits for it forever.
 struct Task<'t> {
     tasks: &'t Tasks,
-    what: What,
+    kind: TaskKind,
     stage: usize,
 }
 
@@ -106,8 +109,8 @@ impl Tasks {
     fn take(&self) -> Option<Task<'_>> {
         let mut progress = locked(&self.progress);
         loop {
-            if let Some((what, stage)) = progress.begin(self.stages) {
-                return Some(Task { tasks: self, what, stage });
+            if let Some((kind, stage)) = progress.begin(self.stages) {
+                return Some(Task { tasks: self, kind, stage });
             }
             if progress.mixing.0 + usize::from(progress.mixing.1) >= self.stages {
                 return None;
@@ -124,26 +127,26 @@ impl Progress {
     ///
     /// Of several experts the last one is taken: in `auto` the slowest come last, and the other threads would have to
     /// wait for a thread that is left with one of these.
-    fn begin(&mut self, stages: usize) -> Option<(What, usize)> {
+    fn begin(&mut self, stages: usize) -> Option<(TaskKind, usize)> {
         let Self { experts, mixing: (mixed, is_mixing), .. } = self;
         if !*is_mixing && *mixed < stages && experts.iter().all(|(done, _)| done > mixed) {
             *is_mixing = true;
-            return Some((What::Mixing, *mixed));
+            return Some((TaskKind::Mixing, *mixed));
         }
         let idle =
             experts.iter_mut().enumerate().rev().filter(|(_, (done, is_busy))| !is_busy && *done < stages);
         let (number, (done, is_busy)) = idle.min_by_key(|(_, (done, _))| *done)?;
         *is_busy = true;
-        Some((What::Expert(number), *done))
+        Some((TaskKind::Expert(number), *done))
     }
 }
 
 impl Drop for Task<'_> {
     fn drop(&mut self) {
         let mut progress = locked(&self.tasks.progress);
-        let (done, is_busy) = match self.what {
-            What::Expert(number) => &mut progress.experts[number],
-            What::Mixing => &mut progress.mixing,
+        let (done, is_busy) = match self.kind {
+            TaskKind::Expert(number) => &mut progress.experts[number],
+            TaskKind::Mixing => &mut progress.mixing,
         };
         (*done, *is_busy) = (*done + 1, false);
         if progress.waiting > 0 {
@@ -158,9 +161,9 @@ mod tests {
 
     /// The tasks in the order in which they start; -1 for the mixing.
     fn order(tasks: &Tasks) -> Vec<(i64, usize)> {
-        let number = |task: Task| match task.what {
-            What::Expert(number) => (number as i64, task.stage),
-            What::Mixing => (-1, task.stage),
+        let number = |task: Task| match task.kind {
+            TaskKind::Expert(number) => (number as i64, task.stage),
+            TaskKind::Mixing => (-1, task.stage),
         };
         std::iter::from_fn(|| tasks.take().map(number)).collect()
     }

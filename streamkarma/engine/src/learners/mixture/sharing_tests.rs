@@ -67,14 +67,22 @@ impl Stream {
 
 /// Three that share, after one whose completion has another setting.
 fn subspaces(max_pairwise_coordinates: usize, regression: bool) -> Vec<Box<dyn Learner>> {
-    let (indicators, shrink, forget, moving, rank) = (false, 5.0, 40.0, 0.0, 3);
-    let plain =
-        Settings { regression, r: 3.0, indicators, shrink, forget, moving, max_pairwise_coordinates, rank };
+    let (indicators, shrink, half_life, weights_half_life, rank) = (false, 5.0, 40.0, 0.0, 3);
+    let plain = Settings {
+        regression,
+        r: 3.0,
+        indicators,
+        shrink,
+        half_life,
+        weights_half_life,
+        max_pairwise_coordinates,
+        rank,
+    };
     let each = [
         Settings { shrink: 1.0, ..plain },
         plain,
         Settings { indicators: true, r: 1.0, ..plain },
-        Settings { moving: 7.0, ..plain },
+        Settings { weights_half_life: 7.0, ..plain },
     ];
     each.into_iter().map(|settings| Box::new(Subspace::new(settings)) as Box<dyn Learner>).collect()
 }
@@ -116,19 +124,20 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
     let columns = if classes > 2 { classes } else { 1 };
     mixing.widen(columns);
     let lessons = stream.lessons();
-    let mut said = Vec::new();
+    let mut all_scores = Vec::new();
     for mut expert in experts {
         if columns > 1 {
             expert.widen(columns);
         }
         let (mut scores, mut losses) = (vec![0.0; EVENTS * columns], vec![0.0; EVENTS]);
         expert.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);
-        said.push(scores);
+        all_scores.push(scores);
     }
     let mut relevance = Relevance::default();
     let mut mixed = vec![0.0; EVENTS * columns];
     for (t, (lesson, mixed)) in lessons.iter().zip(mixed.chunks_exact_mut(columns)).enumerate() {
-        let row: Vec<f64> = said.iter().flat_map(|each| &each[t * columns..][..columns]).copied().collect();
+        let row: Vec<f64> =
+            all_scores.iter().flat_map(|each| &each[t * columns..][..columns]).copied().collect();
         let event = stream.block(t, t + 1).event(0);
         let observed = [event.len() as f64, -relevance.open(&event)];
         mixing.step(ExpertScores { scores: &row, observed }, lesson.label, Count::of(lesson.weight), mixed);
@@ -143,8 +152,9 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
 fn one_by_one(make: impl Fn() -> Mixture, stream: &Stream) -> (Vec<f64>, State) {
     let mut mixture = make();
     let columns = mixture.classes();
-    let mut said = vec![0.0; EVENTS * columns];
-    for (t, (lesson, scores)) in stream.lessons().iter().zip(said.chunks_exact_mut(columns)).enumerate() {
+    let mut all_scores = vec![0.0; EVENTS * columns];
+    for (t, (lesson, scores)) in stream.lessons().iter().zip(all_scores.chunks_exact_mut(columns)).enumerate()
+    {
         let block = stream.block(t, t + 1);
         mixture.step(block.event(0), Lesson::NONE, scores);
         if t % 50 == 1 {
@@ -156,7 +166,7 @@ fn one_by_one(make: impl Fn() -> Mixture, stream: &Stream) -> (Vec<f64>, State) 
             mixture.learn_predicted(block.event(0), *lesson, scores);
         }
     }
-    (said, mixture.state())
+    (all_scores, mixture.state())
 }
 
 fn check(experts: impl Fn(bool) -> Vec<Box<dyn Learner>>, learners: usize) {

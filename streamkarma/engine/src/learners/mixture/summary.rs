@@ -12,8 +12,8 @@ impl Mixture {
         let of_recent = self.recent.as_ref().map_or(0, Recent::bytes);
         let bytes = (self.aggregator.bytes() + self.late.bytes() + self.relevance.bytes() + of_recent) as u64
             + all.iter().map(|facts| bytes_in(facts)).sum::<u64>();
-        let others = (1..=self.others()).map(|i| format!("other {i}"));
-        let names = self.names.iter().cloned().chain(others).chain(["blend".to_owned()]);
+        let external = (1..=self.external_experts()).map(|i| format!("other {i}"));
+        let names = self.names.iter().cloned().chain(external).chain(["blend".to_owned()]);
         let weights = names.zip(self.aggregator.mean_weights().iter().copied()).collect();
         let has_vectors =
             |facts: &Vec<(&str, Fact)>| facts.iter().any(|(name, _)| *name == "support_vectors");

@@ -149,8 +149,8 @@ impl Stream {
         }
     }
 
-    /// The predictions of the three experts and of one external model for event `t`.
-    pub fn said(&self, t: usize, classes: usize) -> Vec<f64> {
+    /// The predictions of the three experts and of one external expert for event `t`.
+    pub fn scores(&self, t: usize, classes: usize) -> Vec<f64> {
         let values = &self.values[self.starts[t]..];
         [0, 3, 6, 0].iter().flat_map(|&at| &values[at..at + classes]).copied().collect()
     }
@@ -171,16 +171,16 @@ impl Stream {
             shares_label: false,
             target: f64::NAN,
             unit: Unit::NONE,
-            others: &self.values[self.starts[t]..][..3],
+            external_scores: &self.values[self.starts[t]..][..3],
         };
         (0..EVENTS).map(lesson).collect()
     }
 }
 
-pub(super) fn mixture(kind: Kind, others: usize) -> Mixture {
+pub(super) fn mixture(kind: Kind, external_experts: usize) -> Mixture {
     let parrot = |e: usize| -> Box<dyn Learner> { Box::new(Parrot { at: 3 * e, classes: 1, steps: 0 }) };
     let experts = (0..3).map(|e| (format!("expert {e}"), parrot(e))).collect();
-    let mut made = Mixture::new(experts, others, kind == Kind::Numbers, 0.0).unwrap();
+    let mut made = Mixture::new(experts, external_experts, kind == Kind::Numbers, 0.0).unwrap();
     if kind == Kind::Several {
         made.widen(3);
     }
@@ -218,8 +218,8 @@ fn blocks_restores_and_threads_do_not_affect_results() {
 #[test]
 fn predict_then_learn_equals_one_step() {
     let parrot: Box<dyn Learner> = Box::new(Parrot { at: 6, classes: 1, steps: 0 });
-    let bent = TransformedTarget::new(parrot, Point::Mean).unwrap();
-    let mut once = Mixture::new(vec![("bent".to_owned(), Box::new(bent))], 0, true, 0.0).unwrap();
+    let transformed = TransformedTarget::new(parrot, Point::Mean).unwrap();
+    let mut once = Mixture::new(vec![("bent".to_owned(), Box::new(transformed))], 0, true, 0.0).unwrap();
     let (mut twice, stream) = (once.clone(), Stream::new(Kind::Numbers));
     for t in 0..EVENTS {
         let block = stream.block(t, t + 1);
@@ -245,9 +245,9 @@ fn mixture_equals_experts_plus_aggregator() {
         let mut losses = Vec::new();
         for (t, lesson) in stream.lessons().iter().enumerate() {
             let mut mixed = vec![0.0; classes];
-            let said =
-                ExpertScores { scores: &stream.said(t, classes), observed: stream.observed(t, &relevance) };
-            losses.push(alone.step(said, lesson.label, Count::of(lesson.weight), &mut mixed));
+            let expert_scores =
+                ExpertScores { scores: &stream.scores(t, classes), observed: stream.observed(t, &relevance) };
+            losses.push(alone.step(expert_scores, lesson.label, Count::of(lesson.weight), &mut mixed));
             if kind == Kind::Two && lesson.is_learned() {
                 relevance.learn(&stream.block(t, t + 1).event(0), mixed[0]);
             }
@@ -298,12 +298,13 @@ fn extreme_scores_and_weights_stay_finite() {
                 let mut model = Aggregator::new(2, kind == Kind::Numbers, 0.0);
                 model.widen(if kind == Kind::Several { 3 } else { 1 });
                 let classes = model.classes();
-                let mut said = vec![1.0; 2 * classes];
-                said[0] = score;
+                let mut expert_scores = vec![1.0; 2 * classes];
+                expert_scores[0] = score;
                 let mut mixed = vec![0.0; classes];
                 for t in 0..60 {
                     let label = if kind == Kind::Several { f64::from(t % 3) } else { f64::from(t % 2) - 0.5 };
-                    let loss = model.step(ExpertScores::of(&said), label, Count::of(weight), &mut mixed);
+                    let loss =
+                        model.step(ExpertScores::of(&expert_scores), label, Count::of(weight), &mut mixed);
                     assert!(loss.is_finite() && mixed.iter().all(|each| each.is_finite()));
                 }
                 model.clone().restore(&model.state()).unwrap();
@@ -348,11 +349,16 @@ fn widening_keeps_the_odds_and_restart_resets() {
     // For several classes, the number of observed values is not used.
     model.aggregator.completeness = Completeness::new();
     let odds = f64::from_bits(run(&mut model, &stream, 7, 8)[0]);
-    let said: Vec<f64> =
+    let expert_scores: Vec<f64> =
         (0..3).flat_map(|e| [-0.5, 0.5].map(|half| half * stream.values[stream.starts[7] + 3 * e])).collect();
     let mut mixed = [0.0; 2];
     model.aggregator.widen(2);
-    assert!(model.aggregator.step(ExpertScores::of(&said), f64::NAN, Count::of(1.0), &mut mixed).is_nan());
+    assert!(
+        model
+            .aggregator
+            .step(ExpertScores::of(&expert_scores), f64::NAN, Count::of(1.0), &mut mixed)
+            .is_nan()
+    );
     assert!((mixed[1] - mixed[0] - odds).abs() < 1e-9);
     model.restart(7);
     assert_eq!((model.steps(), model.classes()), (7, 1));

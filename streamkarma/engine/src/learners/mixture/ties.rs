@@ -63,7 +63,7 @@ impl Ties {
     }
 
     /// Translate to another unit, in which residuals are `rate` times what they were.
-    pub fn carry(&mut self, rate: f64) {
+    pub fn translate(&mut self, rate: f64) {
         self.variance = (rate * rate * self.variance).clamp(SMALLEST, FARTHEST * FARTHEST);
     }
 
@@ -109,12 +109,12 @@ pub fn gaussian(variance: f64, members: &[f64], residuals: &[f64], densities: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
     #[test]
     fn only_a_majority_counts_as_common() {
         for (share, is_common) in [(0.3, false), (0.4, false), (0.6, true), (0.9, true)] {
-            let (mut random, mut ties) = (Random(3), Ties::default());
+            let (mut random, mut ties) = (TestRandom(3), Ties::default());
             let mut common = 0;
             for t in 0..2000 {
                 let target = if random.unit() < share { 7.5 } else { random.gaussian() };
@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn the_variance_is_that_of_the_residuals() {
-        let (mut random, mut ties) = (Random(4), Ties::default());
+        let (mut random, mut ties) = (TestRandom(4), Ties::default());
         (0..2000).for_each(|t| ties.observe_residual(0.3 * random.gaussian(), 1.0, t));
         assert!((ties.variance.sqrt() / 0.3 - 1.0).abs() < 0.1);
-        ties.carry(2.0);
+        ties.translate(2.0);
         assert!((ties.variance.sqrt() / 0.6 - 1.0).abs() < 0.1);
     }
 

@@ -1,6 +1,6 @@
 //! The values of one attribute for the events of the window.
 
-use crate::change::Change;
+use crate::translation::Translation;
 
 /// Events are stored in multiples of this: loops over a tile of them are unrolled and vectorised.
 pub const LANES: usize = 64;
@@ -116,21 +116,22 @@ impl Column {
     }
 
     /// Translate to other names and units; returns whether the column still has a name.
-    pub fn carry(&mut self, change: &Change) -> bool {
-        let Some(attribute) = change.attribute(self.attribute) else { return false };
+    pub fn translate(&mut self, translation: &Translation) -> bool {
+        let Some(attribute) = translation.attribute(self.attribute) else { return false };
         self.attribute = attribute;
         match self.kind {
             Kind::Category => {
                 // Categories that cannot be told apart have no coordinate.
-                let moved =
-                    |own: f32| if own < 0.0 { Some(own) } else { change.coordinate(own as u32).map(code) };
+                let moved = |own: f32| {
+                    if own < 0.0 { Some(own) } else { translation.coordinate(own as u32).map(code) }
+                };
                 self.replace(|own| moved(own).unwrap_or(ABSENT));
                 true
             }
             Kind::Number(old) => {
-                let Some(own) = change.coordinate(old) else { return false };
+                let Some(own) = translation.coordinate(old) else { return false };
                 self.kind = Kind::Number(own);
-                let (shift, stretch) = (change.shift[old as usize], change.stretch[old as usize]);
+                let (shift, stretch) = (translation.shift[old as usize], translation.stretch[old as usize]);
                 let scaled =
                     |value: f32| ((f64::from(value) - shift) / stretch).clamp(-LARGEST, LARGEST) as f32;
                 self.replace(|value| scaled(value) + 0.0);

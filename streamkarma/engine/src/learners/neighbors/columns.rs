@@ -2,7 +2,7 @@
 
 use super::column::{ABSENT, Column, Item, Kind, LANES, Tile};
 use crate::block::Event;
-use crate::change::Change;
+use crate::translation::Translation;
 
 /// Maximum number of attributes at a time.
 pub const MOST: usize = 64;
@@ -56,11 +56,11 @@ impl Columns {
     }
 
     /// Translate all columns to other names and units; their positions do not change.
-    pub fn carry(&mut self, change: &Change) {
+    pub fn translate(&mut self, translation: &Translation) {
         self.index.clear();
         for place in 0..self.places.len() {
             if let Some(mut column) = self.places[place].take()
-                && column.carry(change)
+                && column.translate(translation)
             {
                 self.take(place, column);
             }

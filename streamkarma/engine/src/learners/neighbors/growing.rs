@@ -76,7 +76,7 @@ impl Neighbors {
         let mut scores = std::mem::take(&mut self.compared);
         scores.resize(self.classes, 0.0);
         self.say(&mut scores);
-        self.loss().judge(&scores, lesson.label, &mut self.slopes);
+        self.loss().loss_and_gradient(&scores, lesson.label, &mut self.slopes);
         let newer = self.error(label, &scores);
         self.compared = scores;
         newer.into_iter().for_each(|newer| self.halves.observe(newer - error));

@@ -20,22 +20,22 @@ use super::column::{ABSENT, Kind, LEAST_WEIGHT};
 use super::columns::{Columns, MOST};
 use super::cutting::BATCH;
 use super::moments::Moments;
-use crate::change::Change;
 use crate::learner::Learner;
 use crate::learners::errors::Errors;
 use crate::learners::linear::LARGEST;
 use crate::merging::{Mean, counted_together, learned_since};
 use crate::state::{Refused, ensure};
+use crate::translation::Translation;
 
 /// An event of a window.
 #[derive(Clone, Copy)]
-struct Kept<'a> {
+struct WindowEvent<'a> {
     of: &'a Neighbors,
     slot: usize,
     learned_at: u64,
 }
 
-impl Kept<'_> {
+impl WindowEvent<'_> {
     /// Compare by label, weight and values.
     fn compare(&self, other: &Self, attributes: &[u32]) -> Ordering {
         let value =
@@ -63,15 +63,15 @@ impl Neighbors {
         Ok(())
     }
 
-    /// Translate to the names and units of a merged model; see [`Learner::carry`].
-    pub(super) fn carry_over(&mut self, change: &Change) {
-        if change.is_none() {
+    /// Translate to the names and units of a merged model; see [`Learner::translate`].
+    pub(super) fn translate_all(&mut self, translation: &Translation) {
+        if translation.is_none() {
             return;
         }
-        self.columns.carry(change);
-        let (shift, stretch) = change.target;
+        self.columns.translate(translation);
+        let (shift, stretch) = translation.target;
         let scaled = |target: f64| ((target - shift) / stretch).clamp(-LARGEST, LARGEST);
-        if self.settings.regression && change.target != (0.0, 1.0) {
+        if self.settings.regression && translation.target != (0.0, 1.0) {
             self.labels.iter_mut().for_each(|label| *label = scaled(*label) + 0.0);
             self.target.mean = scaled(self.target.mean);
             self.target.variance = (self.target.variance / (stretch * stretch)).min(LARGEST * LARGEST);
@@ -114,23 +114,29 @@ impl Neighbors {
     }
 
     /// The latest events, the oldest first; of those of the base, only those that a part still has.
-    fn latest<'a>(&'a self, learned: &[(&'a Self, u64)], steps: u64, attributes: &[u32]) -> Vec<Kept<'a>> {
+    fn latest<'a>(
+        &'a self,
+        learned: &[(&'a Self, u64)],
+        steps: u64,
+        attributes: &[u32],
+    ) -> Vec<WindowEvent<'a>> {
         let oldest = learned.iter().filter_map(|(part, _)| part.learned_at.iter().min()).min();
         let own =
             self.learned_at.iter().enumerate().filter(|(_, at)| oldest.is_some_and(|oldest| *at >= oldest));
-        let mut all: Vec<Kept> = own.map(|(slot, &learned_at)| Kept { of: self, slot, learned_at }).collect();
+        let mut all: Vec<WindowEvent> =
+            own.map(|(slot, &learned_at)| WindowEvent { of: self, slot, learned_at }).collect();
         for &(of, _) in learned {
             let since = of.learned_at.iter().enumerate().filter(|(_, at)| **at > self.steps);
-            all.extend(since.map(|(slot, at)| Kept { of, slot, learned_at: steps - (of.steps - at) }));
+            all.extend(since.map(|(slot, at)| WindowEvent { of, slot, learned_at: steps - (of.steps - at) }));
         }
-        let ages = |one: &Kept, other: &Kept| one.learned_at.cmp(&other.learned_at);
+        let ages = |one: &WindowEvent, other: &WindowEvent| one.learned_at.cmp(&other.learned_at);
         all.sort_by(|one, other| ages(one, other).then_with(|| one.compare(other, attributes)));
         all
     }
 
     /// The columns of the window's events; if there are too many attributes, those that most events have.
-    fn columns_of(&self, window: &[Kept], learned: &[(&Self, u64)], attributes: Vec<u32>) -> Columns {
-        let has = |kept: &&Kept, attribute| {
+    fn columns_of(&self, window: &[WindowEvent], learned: &[(&Self, u64)], attributes: Vec<u32>) -> Columns {
+        let has = |kept: &&WindowEvent, attribute| {
             kept.of.columns.of(attribute).is_some_and(|column| column.get(kept.slot) != ABSENT)
         };
         let mut wanted = attributes;

@@ -3,8 +3,8 @@
 use super::cutting_tests::turning;
 use super::tests::{Sample, learner, step, stream, teach};
 use super::*;
-use crate::change::DROPPED;
 use crate::merging::checks::{self, assert_same};
+use crate::translation::DROPPED;
 
 const WINDOW: usize = 60;
 /// Weights are rounded to single precision.
@@ -133,22 +133,22 @@ fn relabel_permutes_class_scores() {
 }
 
 /// The identity for the samples, whose categories have the coordinates 10 and 11.
-fn unchanged() -> Change {
+fn unchanged() -> Translation {
     let owners = (0..12).map(|k| if k >= 10 { 4 } else { k.min(5) }).collect();
-    Change::none(6, owners)
+    Translation::none(6, owners)
 }
 
 #[test]
 fn names_and_units_are_translated() {
     let before = taught(&learner(false, WINDOW, 5), &stream(1, 50));
     let mut after = before.clone();
-    after.carry(&unchanged()).unwrap();
+    after.translate(&unchanged()).unwrap();
     assert_eq!(after.state(), before.state());
-    let mut change = unchanged();
-    change.attributes = vec![0, 4, DROPPED, 7, 1, DROPPED];
-    change.coordinates = vec![0, 9, DROPPED, 2, DROPPED, DROPPED, DROPPED, 8, 1, 3, 5, DROPPED];
-    (change.shift[1], change.stretch[1]) = (0.25, 2.0);
-    after.carry(&change).unwrap();
+    let mut translation = unchanged();
+    translation.attributes = vec![0, 4, DROPPED, 7, 1, DROPPED];
+    translation.coordinates = vec![0, 9, DROPPED, 2, DROPPED, DROPPED, DROPPED, 8, 1, 3, 5, DROPPED];
+    (translation.shift[1], translation.stretch[1]) = (0.25, 2.0);
+    after.translate(&translation).unwrap();
     learner(false, WINDOW, 5).restore(&after.state(), 8, 10).unwrap();
     for slot in 0..50 {
         let old = |attribute| before.columns.of(attribute).unwrap().get(slot);
@@ -173,7 +173,7 @@ fn targets_are_merged_and_translated() {
     let Moments { mean, variance, .. } = all.target;
     let sample = &stream(5, 2)[1];
     let before = step(&mut all, sample, Lesson::NONE);
-    all.carry(&Change { target: (0.5, 2.0), ..unchanged() }).unwrap();
+    all.translate(&Translation { target: (0.5, 2.0), ..unchanged() }).unwrap();
     assert!((step(&mut all, sample, Lesson::NONE) - (before - 0.5) / 2.0).abs() < 1e-12);
     assert!((all.target.mean - (mean - 0.5) / 2.0).abs() < 1e-12);
     assert!((all.target.variance - variance / 4.0).abs() < 1e-12);

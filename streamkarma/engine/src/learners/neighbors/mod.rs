@@ -50,13 +50,13 @@ use self::metric::Metric;
 use self::moments::Moments;
 use self::nearest::Nearest;
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::learners::errors::Errors;
 use crate::learners::linear::LARGEST;
 use crate::learners::thinning::kept_weight;
 use crate::loss::Loss;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// Maximum number of items of an event, without the constant: with more, distances cost more than all other experts.
 pub const MOST_ITEMS: usize = 128;
@@ -197,7 +197,7 @@ impl Neighbors {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let suffered = self.loss().judge(scores, lesson.label, &mut self.slopes);
+        let suffered_loss = self.loss().loss_and_gradient(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
             self.steps += 1;
             if !Self::is_wide(event) {
@@ -216,7 +216,7 @@ impl Neighbors {
                 error.into_iter().for_each(|error| self.watch(error, lesson.weight));
             }
         }
-        suffered
+        suffered_loss
     }
 
     /// The class index or the target as it is stored, without negative zero.
@@ -341,8 +341,8 @@ impl Learner for Neighbors {
         self.renumber(places)
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_over(change);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_all(translation);
         Ok(())
     }
 

@@ -115,8 +115,8 @@ fn are_beyond_chance(gains: &Labels) -> bool {
 mod tests {
     use super::super::labels::LabelsMut;
     use super::*;
-    use crate::random::Random;
     use crate::rate_key::KEYS;
+    use crate::test_random::TestRandom;
 
     const BINARY: Settings = Settings { rates: 1, regression: false, scale: true, longest: f64::INFINITY };
 
@@ -124,16 +124,16 @@ mod tests {
     /// `others`, the event has more such numbers, each of which is determined by the first.
     fn gains(settings: Settings, others: usize, label: impl Fn(usize, f64) -> f64) -> Vec<Labels> {
         let mut attributes = vec![(Attribute::new(1), Table::new(1)); 1 + others];
-        let mut random = Random(5);
+        let mut random = TestRandom(5);
         for _ in 0..4000 {
             let number = random.below(400);
             let labels = [label(number, random.unit())];
-            let mut said = [0.0];
+            let mut score = [0.0];
             for (at, (attribute, table)) in attributes.iter_mut().enumerate() {
                 let other = (number + 7 * at) % 400;
                 let keys = [1 + other as u64, KEYS + 1 + other as u64 / 40];
                 let own = Own { labels: &labels, weight: 1.0, since: table.clock() };
-                attribute.observe_gain(table, keys, &own, &mut said, settings);
+                attribute.observe_gain(table, keys, &own, &mut score, settings);
                 let take = |counted: LabelsMut| counted.take(&labels, 1.0, 1.0);
                 take(attribute.labels.as_mut());
                 keys.into_iter().for_each(|key| take(table.enter(key)));

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::block::{Event, Evicted};
-use crate::change::{Change, DROPPED};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
+use crate::translation::{DROPPED, Translation};
 
 /// Weights for each class.
 #[derive(Clone)]
@@ -91,17 +91,18 @@ impl Learner for Lines {
         Ok(())
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
         for weights in &mut self.weights {
             for (old, weight) in std::mem::take(weights) {
-                let (at, weight) = (old as usize, weight / change.target.1);
-                if change.coordinates[at] != DROPPED {
-                    *weights.entry(change.coordinates[at]).or_default() += change.stretch[at] * weight;
-                    *weights.entry(0).or_default() += change.shift[at] * weight;
+                let (at, weight) = (old as usize, weight / translation.target.1);
+                if translation.coordinates[at] != DROPPED {
+                    *weights.entry(translation.coordinates[at]).or_default() +=
+                        translation.stretch[at] * weight;
+                    *weights.entry(0).or_default() += translation.shift[at] * weight;
                 }
             }
-            if change.target.0 != 0.0 {
-                *weights.entry(0).or_default() -= change.target.0 / change.target.1;
+            if translation.target.0 != 0.0 {
+                *weights.entry(0).or_default() -= translation.target.0 / translation.target.1;
             }
         }
         Ok(())

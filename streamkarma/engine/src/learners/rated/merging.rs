@@ -1,7 +1,7 @@
 //! Merging target statistics, beside the learners.
 //!
 //! Labels add up; those that all models began with count once, as far as they have not decayed. Rates are standardised
-//! here and not by the encoder, so [`Learner::complete_changes`] adds how their scales change. Where classes were
+//! here and not by the encoder, so [`Learner::complete_translations`] adds how their scales change. Where classes were
 //! renumbered, the rate of one of two classes becomes that of the other, which is its negative; with several classes,
 //! rates are permuted. If there are more classes than rates, a class that gets a rate only now is assumed to have had
 //! an equal share of the labels of classes without one.
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::labels::{Attribute, Labels};
 use super::waiting::Waiting;
 use super::{Rated, class_of};
-use crate::change::{Change, DROPPED};
 use crate::learner::Learner;
 use crate::scale::Scale;
+use crate::translation::{DROPPED, Translation};
 
 impl Rated {
     /// Renumber the classes. The learner continues to see the same rates.
@@ -24,34 +24,37 @@ impl Rated {
     }
 
     /// Add how rates change to the changes of models into a merged one; this model's change comes first.
-    pub(super) fn complete_rates(&self, parts: &[&Self], changes: &mut [Change]) {
+    pub(super) fn complete_rates(&self, parts: &[&Self], translations: &mut [Translation]) {
         let models = || std::iter::once(self).chain(parts.iter().copied());
-        let carried: Vec<_> = models().zip(&*changes).map(|(model, change)| model.carried(change)).collect();
-        let Some((base, others)) = carried.split_first() else { return };
+        let translated: Vec<_> =
+            models().zip(&*translations).map(|(model, translation)| model.translated(translation)).collect();
+        let Some((base, others)) = translated.split_first() else { return };
         let merged = self.merged_attributes(base, others);
-        for ((model, change), own) in models().zip(changes).zip(&carried) {
-            for moved in model.moved(change) {
+        for ((model, translation), own) in models().zip(translations).zip(&translated) {
+            for moved in model.moved(translation) {
                 let Some(to) = moved.slot else { continue };
                 let (before, now) = (&own[&moved.first].scales[to], &merged[&moved.first].scales[to]);
                 let old = moved.old as usize;
-                (change.shift[old], change.stretch[old]) = before.change_to(now);
+                (translation.shift[old], translation.stretch[old]) = before.change_to(now);
             }
         }
     }
 
     /// Translate to the names of a merged model; returns the change for the learner.
-    pub(super) fn carry_rates(&mut self, change: &Change) -> Change {
-        let mut all = change.clone();
-        for moved in self.moved(change) {
+    pub(super) fn translate_rates(&mut self, translation: &Translation) -> Translation {
+        let mut all = translation.clone();
+        for moved in self.moved(translation) {
             let old = moved.old as usize;
             all.coordinates[old] = moved.new;
             all.stretch[old] *= self.sign();
             all.shift[old] *= self.sign();
         }
-        self.attributes = self.carried(change);
-        if !self.keeps_sums(change) {
+        self.attributes = self.translated(translation);
+        if !self.keeps_sums(translation) {
             let mut table = std::mem::take(&mut self.table);
-            table.widen(self.width(), |count, before, sums| self.carry_sums(change, count, before, sums));
+            table.widen(self.width(), |count, before, sums| {
+                self.translate_sums(translation, count, before, sums)
+            });
             self.table = table;
         }
         self.classes = (0..self.width()).map(class_of).collect();
@@ -117,33 +120,33 @@ impl Rated {
     }
 
     /// The attributes by the first coordinates that their rates will have.
-    fn carried(&self, change: &Change) -> BTreeMap<u32, Attribute> {
+    fn translated(&self, translation: &Translation) -> BTreeMap<u32, Attribute> {
         let width = self.width();
         let mut all = BTreeMap::new();
-        for moved in self.moved(change) {
+        for moved in self.moved(translation) {
             let before = &self.attributes[&moved.was_first];
             let attribute = all.entry(moved.first).or_insert_with(|| {
                 let Labels { count, seen, ref sums } = before.labels;
                 let mut attribute = Attribute::new(width);
-                self.carry_sums(change, count, sums, &mut attribute.labels.sums);
+                self.translate_sums(translation, count, sums, &mut attribute.labels.sums);
                 (attribute.labels.count, attribute.labels.seen) = (count, seen);
                 attribute.gains = before.gains.clone();
                 attribute
             });
             if let Some(to) = moved.slot {
-                attribute.scales[to] = before.scales[moved.number].times(self.sign() / change.target.1);
+                attribute.scales[to] = before.scales[moved.number].times(self.sign() / translation.target.1);
             }
         }
         all
     }
 
-    fn keeps_sums(&self, change: &Change) -> bool {
-        if self.settings.regression { change.target == (0.0, 1.0) } else { self.is_in_order() }
+    fn keeps_sums(&self, translation: &Translation) -> bool {
+        if self.settings.regression { translation.target == (0.0, 1.0) } else { self.is_in_order() }
     }
 
     /// Translate sums from the previous classes and target scale to those from now on.
-    fn carry_sums(&self, change: &Change, count: f64, before: &[f64], sums: &mut [f64]) {
-        let (shift, stretch) = change.target;
+    fn translate_sums(&self, translation: &Translation, count: f64, before: &[f64], sums: &mut [f64]) {
+        let (shift, stretch) = translation.target;
         if self.settings.regression {
             sums.iter_mut().zip(before).for_each(|(sum, old)| *sum = (old - shift * count) / stretch);
         } else if self.sign() < 0.0 {
@@ -158,17 +161,17 @@ impl Rated {
     }
 
     /// The new positions of the rates of attributes.
-    fn moved(&self, change: &Change) -> Vec<Moved> {
-        let all = self.attributes.keys().filter_map(|&first| self.moved_of(change, first));
+    fn moved(&self, translation: &Translation) -> Vec<Moved> {
+        let all = self.attributes.keys().filter_map(|&first| self.moved_of(translation, first));
         all.flatten().collect()
     }
 
     /// The same for one attribute; None if it is dropped.
-    fn moved_of(&self, change: &Change, was_first: u32) -> Option<Vec<Moved>> {
-        let owner = *change.owners.get(was_first as usize).filter(|&&owner| owner != DROPPED)?;
-        let coordinates = (0..).zip(&change.owners);
+    fn moved_of(&self, translation: &Translation, was_first: u32) -> Option<Vec<Moved>> {
+        let owner = *translation.owners.get(was_first as usize).filter(|&&owner| owner != DROPPED)?;
+        let coordinates = (0..).zip(&translation.owners);
         let olds: Vec<u32> = coordinates.filter(|(_, own)| **own == owner).map(|(old, _)| old).collect();
-        let mut news: Vec<u32> = olds.iter().map(|&old| change.coordinates[old as usize]).collect();
+        let mut news: Vec<u32> = olds.iter().map(|&old| translation.coordinates[old as usize]).collect();
         // Rates are numbered in ascending order of coordinates.
         news.sort_unstable();
         if news.contains(&DROPPED) || news.len() != self.settings.rates {

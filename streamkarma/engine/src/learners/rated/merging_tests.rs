@@ -7,10 +7,10 @@ use super::lines::Lines;
 use super::table::Table;
 use super::{Rated, Settings};
 use crate::block::Event;
-use crate::change::{Change, DROPPED};
 use crate::learner::{Learner, Lesson};
 use crate::rate_key::{as_value, key_of};
 use crate::state::{Array, State};
+use crate::translation::{DROPPED, Translation};
 
 const TWO: Settings = Settings { rates: 3, regression: false, scale: true, longest: f64::INFINITY };
 const NUMBERS: Settings = Settings { rates: 1, regression: true, ..TWO };
@@ -79,20 +79,23 @@ fn trained_further(from: &Rated, events: Range<u64>, turned: impl Fn(f64) -> f64
     made
 }
 
-fn same_names(settings: Settings) -> Change {
+fn same_names(settings: Settings) -> Translation {
     let mut owners = vec![DROPPED; COORDINATES];
     (owners[0], owners[1]) = (0, 1);
     PLACES[..settings.rates].iter().for_each(|&place| owners[place as usize] = 2);
-    Change::none(3, owners)
+    Translation::none(3, owners)
 }
 
 /// The merged parts, all with the same names.
 fn merged(base: &Rated, parts: &[&Rated]) -> Rated {
     let mut models: Vec<Rated> = std::iter::once(&base).chain(parts).map(|each| copied(each)).collect();
-    let mut changes = vec![same_names(base.settings); models.len()];
+    let mut translations = vec![same_names(base.settings); models.len()];
     let parts: Vec<&dyn Learner> = models[1..].iter().map(|part| part as &dyn Learner).collect();
-    models[0].complete_changes(&parts, &mut changes).unwrap();
-    models.iter_mut().zip(&changes).for_each(|(model, change)| model.carry(change).unwrap());
+    models[0].complete_translations(&parts, &mut translations).unwrap();
+    models
+        .iter_mut()
+        .zip(&translations)
+        .for_each(|(model, translation)| model.translate(translation).unwrap());
     let (base, parts) = models.split_first_mut().unwrap();
     base.merge(&parts.iter().map(|part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
     let again = copied(base);
@@ -152,10 +155,10 @@ fn class_order_does_not_affect_merging() {
         let none = rated(TWO, classes);
         let parts = [0..200, 200..330].map(|part| trained_further(&none, part, |label| label));
         let mut other = trained_further(&none, 200..330, turned);
-        let said = |model: &mut Rated| step(model, &PLACES, (7, 0.3), Lesson::NONE);
-        let before = said(&mut other);
+        let score = |model: &mut Rated| step(model, &PLACES, (7, 0.3), Lesson::NONE);
+        let before = score(&mut other);
         other.relabel(places).unwrap();
-        let (after, again) = (said(&mut other), said(&mut copied(&other)));
+        let (after, again) = (score(&mut other), score(&mut copied(&other)));
         let place = |class: usize| if classes == 1 { -after[0] } else { after[places[class]] };
         assert!(after == again && (0..classes).all(|class| (before[class] - place(class)).abs() < 1e-12));
         let expected = merged(&none, &[&parts[0], &parts[1]]);
@@ -181,20 +184,21 @@ fn classes_without_rates_share_the_remaining_labels() {
 fn translated_names_and_targets_preserve_scores() {
     for (settings, classes) in [(TWO, 1), (TWO, 3), (NUMBERS, 1)] {
         let mut model = trained_further(&rated(settings, classes), 0..200, |label| label);
-        let (mut carried, same) = (copied(&model), same_names(settings));
-        carried.carry(&same).unwrap();
-        assert_eq!(carried.own_state(), model.own_state());
+        let (mut translated, same) = (copied(&model), same_names(settings));
+        translated.translate(&same).unwrap();
+        assert_eq!(translated.own_state(), model.own_state());
         let (shift, stretch) = if settings.regression { (0.4, 1.7) } else { (0.0, 1.0) };
         // The coordinates of the rates are permuted, and the rates are again numbered in ascending order of them.
         let coordinates = vec![0, 3, DROPPED, DROPPED, 8, 2, DROPPED, 6, DROPPED, DROPPED];
-        carried.carry(&Change { coordinates, target: (shift, stretch), ..same }).unwrap();
+        translated.translate(&Translation { coordinates, target: (shift, stretch), ..same }).unwrap();
         let places = if settings.rates == 1 { [8, 0, 0] } else { [2, 6, 8] };
         for t in 200..300 {
             let (category, value, label) = event(t, &model);
             let lesson = |label| Lesson { weight: f64::from(u8::from(t % 2 == 0)), ..Lesson::of(label) };
             let before = step(&mut model, &PLACES, (category, value), lesson(label));
             // The value's coordinate is now 3, and its item can come last.
-            let after = step_at(&mut carried, &places, (category, value), lesson((label - shift) / stretch));
+            let after =
+                step_at(&mut translated, &places, (category, value), lesson((label - shift) / stretch));
             before.iter().zip(&after).for_each(|(a, b)| assert!((a - (shift + stretch * b)).abs() < 1e-9));
         }
     }

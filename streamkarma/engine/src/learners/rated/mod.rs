@@ -43,12 +43,12 @@ use self::labels::{Attribute, widened};
 use self::table::Table;
 use self::waiting::Waiting;
 use crate::block::{Block, Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{ensure_alike, of_kind};
 use crate::rate_key::{from_value, is_key, is_neighbourhood};
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 
 /// How rates are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,8 +161,8 @@ impl Learner for Rated {
         self.inner.steps()
     }
 
-    fn others(&self) -> usize {
-        self.inner.others()
+    fn external_experts(&self) -> usize {
+        self.inner.external_experts()
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
@@ -263,8 +263,12 @@ impl Learner for Rated {
         self.inner.relabel(places)
     }
 
-    fn complete_changes(&self, parts: &[&dyn Learner], changes: &mut [Change]) -> Result<(), Refused> {
-        self.complete_rates(&of_kind(parts)?, changes);
+    fn complete_translations(
+        &self,
+        parts: &[&dyn Learner],
+        translations: &mut [Translation],
+    ) -> Result<(), Refused> {
+        self.complete_rates(&of_kind(parts)?, translations);
         Ok(())
     }
 
@@ -276,9 +280,9 @@ impl Learner for Rated {
         self.inner.is_hashed()
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        let change = self.carry_rates(change);
-        self.inner.carry(&change)
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        let translation = self.translate_rates(translation);
+        self.inner.translate(&translation)
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {

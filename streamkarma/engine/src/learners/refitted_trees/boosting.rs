@@ -12,7 +12,7 @@ use super::columns::Column;
 use super::ensemble::Ensemble;
 use super::fitting::Task;
 use super::growing::{Ground, Grown, Sums};
-use crate::chance::Random;
+use crate::random::Random;
 
 /// Number of trees; with more than 16 classes there are fewer, so that the total number of scores is no larger.
 const TREES: usize = 50;
@@ -31,7 +31,7 @@ impl Task {
             let rows = slopes.chunks_exact_mut(self.width).zip(curvatures.chunks_exact_mut(self.width));
             let rows = rows.zip(scores.chunks_exact(self.width)).zip(lessons);
             for (((slopes, curvatures), scores), &[label, weight]) in rows {
-                self.judge(scores, label, weight, slopes, curvatures);
+                self.derivatives(scores, label, weight, slopes, curvatures);
             }
             let grown = self.grow(tree, columns, &slopes, &curvatures);
             if grown.nodes.len() == 1 {

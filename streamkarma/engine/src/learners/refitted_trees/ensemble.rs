@@ -103,7 +103,7 @@ impl Ensemble {
         let (mut scores, mut slopes, mut curvatures) =
             (self.base.clone(), vec![0.0; width], vec![0.0; width]);
         for leaf in self.leaves.drain(..) {
-            task.judge(&scores, label, weight, &mut slopes, &mut curvatures);
+            task.derivatives(&scores, label, weight, &mut slopes, &mut curvatures);
             let own = leaf as usize * width..(leaf as usize + 1) * width;
             // Trees that are averaged each predict the whole target.
             if self.kind == Kind::Boosted {

@@ -24,7 +24,7 @@ impl RefittedTrees {
             }
         }
         let factor = ensemble.unit.map_or(1.0, |own| own.spread / into.unit.spread);
-        let said = |node: usize, k: usize| {
+        let prediction = |node: usize, k: usize| {
             factor * ensemble.kind.value(slopes[node * width + k], curvatures[node * width + k])
         };
         for &root in &ensemble.roots {
@@ -33,7 +33,7 @@ impl RefittedTrees {
                 let coordinate = ensemble.nodes[at].coordinate;
                 let next = ensemble.nodes[at].next(self.refits.row.of(coordinate));
                 for k in 0..width {
-                    into.add(self.refits.row.owner(coordinate), k, said(next, k) - said(at, k));
+                    into.add(self.refits.row.owner(coordinate), k, prediction(next, k) - prediction(at, k));
                 }
                 at = next;
             }

@@ -82,7 +82,14 @@ impl Task {
     }
 
     /// The slope of an event's loss in each score, and the curvature, both times the event's weight.
-    pub fn judge(&self, scores: &[f64], label: f64, weight: f64, slopes: &mut [f64], curvatures: &mut [f64]) {
+    pub fn derivatives(
+        &self,
+        scores: &[f64],
+        label: f64,
+        weight: f64,
+        slopes: &mut [f64],
+        curvatures: &mut [f64],
+    ) {
         if self.regression {
             slopes[0] = weight * (scores[0] - label);
             curvatures[0] = weight;

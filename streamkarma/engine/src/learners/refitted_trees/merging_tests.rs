@@ -2,10 +2,10 @@
 
 use super::tests::{all, new};
 use super::*;
-use crate::change::DROPPED;
 use crate::learner::Unit;
 use crate::learners::samples::{Numbers, Sample, Task, teach};
 use crate::merging::checks::{assert_same, merged};
+use crate::translation::DROPPED;
 
 fn taught(base: &RefittedTrees, task: Task, seed: u64, events: usize) -> RefittedTrees {
     let mut model = base.clone();
@@ -54,13 +54,13 @@ fn translation_preserves_scores_until_next_fit() {
     for (task, fresh) in all(0.0) {
         let mut before = taught(&fresh, task, 5, 400);
         let mut after = before.clone();
-        let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-        (change.attributes, change.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
-        (change.attribute_count, change.coordinate_count) = (6, 9);
+        let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
+        (translation.attributes, translation.coordinates) = (vec![0, 2, 4, 5], vec![0, 2, 3, 6, 7, 8]);
+        (translation.attribute_count, translation.coordinate_count) = (6, 9);
         if task == Task::Regression {
-            change.target = (-3.0, 4.0);
+            translation.target = (-3.0, 4.0);
         }
-        after.carry(&change).unwrap();
+        after.translate(&translation).unwrap();
         let places: &[usize] = match task {
             Task::Two => &[1, 0],
             Task::Many(classes) => {
@@ -79,8 +79,8 @@ fn translation_preserves_scores_until_next_fit() {
             let mut sample = Sample::new(&mut numbers);
             let label = sample.label(task);
             before.step(sample.event(), Lesson::of(label), &mut one);
-            sample.attributes.iter_mut().for_each(|own| *own = change.attribute(*own).unwrap());
-            sample.coordinates.iter_mut().for_each(|own| *own = change.coordinate(*own).unwrap());
+            sample.attributes.iter_mut().for_each(|own| *own = translation.attribute(*own).unwrap());
+            sample.coordinates.iter_mut().for_each(|own| *own = translation.coordinate(*own).unwrap());
             let other = match task {
                 Task::Two => -label,
                 Task::Many(_) => places[label as usize] as f64,
@@ -104,18 +104,18 @@ fn translation_preserves_scores_until_next_fit() {
 fn value_units_do_not_affect_state() {
     let model = taught(&new(Task::Two, 0.0), Task::Two, 7, 500);
     let mut moved = model.clone();
-    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-    (change.shift[1], change.stretch[1]) = (0.2, -1.5);
-    moved.carry(&change).unwrap();
+    let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (translation.shift[1], translation.stretch[1]) = (0.2, -1.5);
+    moved.translate(&translation).unwrap();
     assert_eq!(moved.state(), model.state());
 }
 
 #[test]
 fn dropped_coordinates_count_as_missing() {
     let mut model = taught(&new(Task::Two, 0.0), Task::Two, 9, 500);
-    let mut change = Change::none(4, vec![0, 1, 2, 3, 3, 3]);
-    (change.attributes[2], change.coordinates[2]) = (DROPPED, DROPPED);
-    model.carry(&change).unwrap();
+    let mut translation = Translation::none(4, vec![0, 1, 2, 3, 3, 3]);
+    (translation.attributes[2], translation.coordinates[2]) = (DROPPED, DROPPED);
+    model.translate(&translation).unwrap();
     assert!(model.refits.latest.events.iter().all(|event| !event.coordinates.contains(&2)));
     assert!(model.ensemble.nodes.iter().all(|node| node.coordinate != 2));
     teach(&mut model, Task::Two, 10, 300);

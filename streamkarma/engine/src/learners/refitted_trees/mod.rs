@@ -24,7 +24,6 @@
 //! - [S] Friedman: Stochastic Gradient Boosting, Computational Statistics & Data Analysis 2002.
 
 mod boosting;
-mod carrying;
 mod columns;
 mod ensemble;
 mod ensemble_state;
@@ -40,11 +39,11 @@ mod randomising_tests;
 mod state;
 #[cfg(test)]
 mod tests;
+mod translating;
 
 use self::ensemble::Ensemble;
 use self::fitting::Task;
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::refits::Refits;
@@ -52,6 +51,7 @@ use crate::loss::Loss;
 use crate::math::within;
 use crate::scale::LARGEST;
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// How trees are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl RefittedTrees {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let suffered = self.loss().judge(scores, lesson.label, &mut self.slopes);
+        let suffered_loss = self.loss().loss_and_gradient(scores, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
             let label = self.label(lesson);
             let weight = self.refits.keep(label, lesson.weight);
@@ -133,15 +133,15 @@ impl RefittedTrees {
                 self.fit(lesson.unit);
             }
         }
-        suffered
+        suffered_loss
     }
 
     /// Record the error on the event that was predicted last.
     ///
-    /// In a regression, both the label and the prediction (`said`) are in the unit of the trees.
-    fn watch(&mut self, label: f64, weight: f64, said: f64) {
+    /// In a regression, both the label and the prediction are in the unit of the trees.
+    fn watch(&mut self, label: f64, weight: f64, prediction: f64) {
         let error = if self.settings.regression {
-            let away = (label - said).abs();
+            let away = (label - prediction).abs();
             away / (away + self.ensemble.deviation)
         } else {
             // The slope of the log loss is the difference of the predicted probability from 1.
@@ -193,14 +193,14 @@ impl Learner for RefittedTrees {
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         if lesson.is_learned() {
-            self.refits.row.meet(&event);
+            self.refits.row.register(&event);
         }
         self.predict(&event, &lesson, scores);
         self.learn(&lesson, scores)
     }
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        if !lesson.is_learned() || self.refits.row.meet(&event) {
+        if !lesson.is_learned() || self.refits.row.register(&event) {
             return self.step(event, lesson, scores);
         }
         self.learn(&lesson, scores)
@@ -249,8 +249,8 @@ impl Learner for RefittedTrees {
         self.renumber(places)
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_over(change);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_all(translation);
         Ok(())
     }
 

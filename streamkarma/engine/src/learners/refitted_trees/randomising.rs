@@ -16,10 +16,10 @@
 //! [G] Geurts, Ernst, Wehenkel: Extremely randomized trees, Machine Learning 2006.
 
 use super::ensemble::{Ensemble, Node};
-use crate::chance::Random;
 use crate::learners::latest::Latest;
 use crate::learners::row::Row;
 use crate::learners::table::Table;
+use crate::random::Random;
 use crate::scale::LARGEST;
 
 /// Number of trees.

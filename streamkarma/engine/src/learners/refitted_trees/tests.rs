@@ -4,10 +4,10 @@ use super::columns::{Column, columns_of};
 use super::ensemble::NONE;
 use super::growing::{Ground, Sums};
 use super::*;
-use crate::chance::Random;
 use crate::learner::Unit;
 use crate::learners::refits::LIGHT;
 use crate::learners::samples::{Numbers, Sample, TASKS, Task, assert_resumed, changed, teach};
+use crate::random::Random;
 
 const WINDOW: usize = 600;
 
@@ -45,7 +45,7 @@ fn learns_boxes_categories_and_missing_values() {
 /// Scores, and the final state, when values and targets are standardised in a unit that moves or is fixed.
 fn scores_in_units(task: Task, unit_at: impl Fn(u64) -> Unit) -> (Vec<f64>, State) {
     let mut model = new(task, 0.0);
-    let (mut numbers, mut said, mut score) = (Numbers::new(11), Vec::new(), [0.0]);
+    let (mut numbers, mut predictions, mut score) = (Numbers::new(11), Vec::new(), [0.0]);
     for t in 0..700 {
         let (sample, unit) = (Sample::new(&mut numbers), unit_at(t));
         let values: Vec<f64> = sample.values.iter().map(|&value| unit.standard(value)).collect();
@@ -56,9 +56,9 @@ fn scores_in_units(task: Task, unit_at: impl Fn(u64) -> Unit) -> (Vec<f64>, Stat
             _ => Lesson::of(target),
         };
         model.step(event, lesson, &mut score);
-        said.push(if task == Task::Regression { unit.plain(score[0]) } else { score[0] });
+        predictions.push(if task == Task::Regression { unit.plain(score[0]) } else { score[0] });
     }
-    (said, model.state())
+    (predictions, model.state())
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn first_tree_slopes_include_events_since_fit() {
                 let node = &model.ensemble.nodes[at];
                 at = node.next(model.refits.row.of(node.coordinate));
             }
-            task.judge(&model.ensemble.base, event.label, 1.0, &mut slopes, &mut curvatures);
+            task.derivatives(&model.ensemble.base, event.label, 1.0, &mut slopes, &mut curvatures);
             (0..task.width).for_each(|k| sums[at * task.width + k] += slopes[k]);
         }
         let first = model.ensemble.roots[1] as usize * task.width;

@@ -62,7 +62,7 @@ impl Subspace {
     /// Learn the subspace; the event was admitted and, in factor form, explained.
     pub(super) fn learn(&mut self, event: &Event, weight: f64) {
         self.events += 1.0;
-        let (weight, half_life) = (weight.min(HEAVIEST), self.settings.forget);
+        let (weight, half_life) = (weight.min(HEAVIEST), self.settings.half_life);
         match &mut self.form {
             Form::Pairs(pairs) => pairs.count(event, weight * self.growth),
             Form::Factor(ppca) => ppca.learn(event, weight, self.growth),
@@ -89,8 +89,8 @@ impl Subspace {
         if let Form::Pairs(pairs) = &mut self.form {
             let (shrink, choosing) = (self.settings.shrink, pairs.is_crowded());
             self.noise = pairs.moments.update_correlations(&pairs.owners, self.growth, shrink, choosing);
-            let forget = self.settings.forget;
-            let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };
+            let half_life = self.settings.half_life;
+            let memory = if half_life > 0.0 { self.events.min(half_life) } else { self.events };
             self.due = self.events + (memory * LATER_DUE).floor().max(FIRST_DUE);
         }
     }

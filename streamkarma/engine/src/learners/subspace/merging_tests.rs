@@ -1,7 +1,7 @@
 use std::ops::Range;
 
-use super::carrying_tests::renamed;
 use super::tests::{SETTINGS, Stream, in_each_form, low_rank};
+use super::translating_tests::renamed;
 use super::*;
 use crate::state::Array;
 
@@ -60,8 +60,8 @@ fn merged_moments_match_a_single_pass() {
 #[test]
 fn merge_is_independent_of_order_and_grouping() {
     let stream = low_rank(1000, 10);
-    for (max_pairwise_coordinates, forget) in [(64, 0.0), (64, 70.0), (12, 0.0), (1, 0.0), (1, 70.0)] {
-        let settings = Settings { max_pairwise_coordinates, forget, ..SETTINGS };
+    for (max_pairwise_coordinates, half_life) in [(64, 0.0), (64, 70.0), (12, 0.0), (1, 0.0), (1, 70.0)] {
+        let settings = Settings { max_pairwise_coordinates, half_life, ..SETTINGS };
         let (base, parts) = parts(settings, &stream, 3, 200);
         let [a, b, c] = &parts[..] else { unreachable!() };
         let all = merged(&base, &[a, b, c]);
@@ -94,9 +94,9 @@ fn parts_that_learned_nothing_have_no_effect() {
 #[test]
 fn merged_models_round_trip_and_keep_learning() {
     let stream = low_rank(1000, 10);
-    for forget in [0.0, 50.0] {
+    for half_life in [0.0, 50.0] {
         in_each_form(|settings| {
-            let (base, parts) = parts(Settings { forget, ..settings }, &stream, 3, 200);
+            let (base, parts) = parts(Settings { half_life, ..settings }, &stream, 3, 200);
             let mut merged = merged(&base, &parts.iter().collect::<Vec<_>>());
             let mut resumed = Subspace::new(merged.settings);
             resumed.restore(&merged.state(), 11, 11).unwrap();
@@ -114,7 +114,7 @@ fn translated_parts_merge_like_a_single_pass() {
     let mut whole = taught(SETTINGS, &stream, 0..400);
     let mut parts = [taught(SETTINGS, &stream, 0..200), taught(SETTINGS, &stream, 200..400)];
     for model in parts.iter_mut().chain([&mut whole]) {
-        model.carry(&change).unwrap();
+        model.translate(&change).unwrap();
     }
     let merged = merged(&Subspace::new(SETTINGS), &parts.iter().collect::<Vec<_>>());
     assert_close(&merged, &whole, &["sums", "counts", "observed", "listed", "totals", "owners"], 1e-10);
@@ -123,7 +123,7 @@ fn translated_parts_merge_like_a_single_pass() {
 #[test]
 fn half_life_decays_shared_base_once() {
     let stream = low_rank(300, 10);
-    let settings = Settings { forget: 40.0, ..SETTINGS };
+    let settings = Settings { half_life: 40.0, ..SETTINGS };
     let (base, parts) = parts(settings, &stream, 2, 100);
     let merged = merged(&base, &[&parts[0], &parts[1]]);
     let count = |model: &Subspace| {
@@ -245,7 +245,7 @@ fn merging_malicious_states_does_not_panic() {
                     let mut merged = merged(&healthy, &[&other, &model]);
                     stream.teach(&mut merged, 0..5);
                     other.relabel(&[1, 0]).unwrap();
-                    other.carry(&renamed(0.1, 2.0)).unwrap();
+                    other.translate(&renamed(0.1, 2.0)).unwrap();
                 }
             }
         }

@@ -17,9 +17,6 @@
 //!
 //! but with separate weights for z, and without any cost that grows with the number of coordinates.
 
-mod carrying;
-#[cfg(test)]
-mod carrying_tests;
 mod correlations;
 mod examples;
 mod explaining;
@@ -50,6 +47,9 @@ mod state;
 mod step_sizes;
 #[cfg(test)]
 mod tests;
+mod translating;
+#[cfg(test)]
+mod translating_tests;
 mod uniform;
 
 use self::examples::Examples;
@@ -58,11 +58,11 @@ use self::settings::Form;
 pub use self::settings::Settings;
 use super::linear::{self, LinearModel};
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::of_kind;
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 
 /// Owner of a coordinate that has not been learned.
 const NOBODY: u32 = u32::MAX;
@@ -240,8 +240,8 @@ impl Learner for Subspace {
         Ok(())
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.go_over(change);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.go_over(translation);
         Ok(())
     }
 

@@ -175,7 +175,7 @@ impl Subspace {
 
     /// The fraction of the base that a half-life left.
     fn fade_since(&self, base: &Self) -> f64 {
-        let half_life = self.settings.forget;
+        let half_life = self.settings.half_life;
         if half_life > 0.0 { pow(2.0, -self.events_since(base) / half_life) } else { 1.0 }
     }
 }

@@ -39,8 +39,8 @@ impl Subspace {
         if !pairs.is_wide() || self.events < pairs.next_turn {
             return;
         }
-        let (forget, fewest) = (self.settings.forget, FEWEST * self.growth);
-        let memory = if forget > 0.0 { self.events.min(forget) } else { self.events };
+        let (half_life, fewest) = (self.settings.half_life, FEWEST * self.growth);
+        let memory = if half_life > 0.0 { self.events.min(half_life) } else { self.events };
         pairs.next_turn = self.events + (memory * LATER_TURNS).floor().max(FIRST_TURN);
         let leaving = pairs.least_worth();
         let redundant = pairs.redundant(&leaving, self.noise);

@@ -19,9 +19,9 @@ pub struct Settings {
     /// Number of events without any correlation that each pair starts with, 0 or more.
     pub shrink: f64,
     /// Half-life in events, above 0; 0 for never.
-    pub forget: f64,
+    pub half_life: f64,
     /// Half-life of the weights, if they forget faster than the subspace; 0 if not.
-    pub moving: f64,
+    pub weights_half_life: f64,
     /// Maximum number of coordinates for which all pairs are kept, 1 or more; with 1, a factor replaces the pairs.
     pub max_pairwise_coordinates: usize,
     /// Dimension of that factor, 1 or more.
@@ -39,18 +39,18 @@ impl Settings {
 
     pub(super) fn step(&self) -> Step {
         let loss = if self.regression { Loss::Squared } else { Loss::Hinge };
-        let half_life = if self.moving > 0.0 { self.moving } else { self.forget };
-        Step { half_life, restarts: self.moving > 0.0, ..Step::arow(loss, self.r) }
+        let half_life = if self.weights_half_life > 0.0 { self.weights_half_life } else { self.half_life };
+        Step { half_life, restarts: self.weights_half_life > 0.0, ..Step::arow(loss, self.r) }
     }
 
     /// The settings without those that are specific to a head.
     pub(super) fn of_completion(self) -> Self {
-        Self { r: 0.0, indicators: false, moving: 0.0, ..self }
+        Self { r: 0.0, indicators: false, weights_half_life: 0.0, ..self }
     }
 
     /// Number of events that learned quantities are averaged over.
     pub(super) fn memory(&self) -> f64 {
-        if self.forget > 0.0 { self.forget / log(2.0) } else { f64::INFINITY }
+        if self.half_life > 0.0 { self.half_life / log(2.0) } else { f64::INFINITY }
     }
 }
 

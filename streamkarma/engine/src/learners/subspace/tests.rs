@@ -9,8 +9,8 @@ pub const SETTINGS: Settings = Settings {
     r: 10.0,
     indicators: true,
     shrink: 5.0,
-    forget: 0.0,
-    moving: 0.0,
+    half_life: 0.0,
+    weights_half_life: 0.0,
     max_pairwise_coordinates: 64,
     rank: 4,
 };
@@ -116,8 +116,8 @@ fn active(model: &Subspace) -> Vec<u32> {
 fn moving_weights_follow_flipped_labels() {
     let mut stream = low_rank(4000, 10);
     stream.labels[3000..].iter_mut().for_each(|label| *label = -*label);
-    let errors = |moving: f64| {
-        let mut model = Subspace::new(Settings { moving, ..SETTINGS });
+    let errors = |weights_half_life: f64| {
+        let mut model = Subspace::new(Settings { weights_half_life, ..SETTINGS });
         let scores = stream.teach(&mut model, 0..4000);
         scores[3100..3500]
             .iter()
@@ -195,7 +195,7 @@ fn observing_updates_subspace_but_not_weights() {
 fn state_round_trip() {
     let stream = low_rank(300, 10);
     in_each_form(|settings| {
-        let settings = Settings { forget: 20.0, ..settings };
+        let settings = Settings { half_life: 20.0, ..settings };
         let (mut one, mut other) = (Subspace::new(settings), Subspace::new(settings));
         stream.teach(&mut one, 0..200);
         other.restore(&one.state(), 11, 11).unwrap();

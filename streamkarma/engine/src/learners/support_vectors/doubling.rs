@@ -8,11 +8,11 @@ use super::schedule::{Schedule, horizon};
 use super::storage::Vectors;
 use super::{Rule, SupportVectors};
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{counted_together, learned_since};
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// KARMA that restarts after 1, 3, 7, … events learned.
 #[derive(Clone, Debug)]
@@ -105,8 +105,8 @@ impl Learner for DoublingSupportVectors {
         self.inner.relabel(places)
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.inner.carry(change)
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.inner.translate(translation)
     }
 
     /// The merged model is in the epoch of the total number of events, with the settings of that epoch.

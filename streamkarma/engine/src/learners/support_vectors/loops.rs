@@ -9,7 +9,7 @@ use pulp::NullaryFnOnce;
 use super::table::{TILE, Tile, WIDE};
 
 /// Count the attributes of a set that each slot has, and compute the gains from the counts.
-pub struct Meet<'a> {
+pub struct CountShared<'a> {
     pub mask: &'a [Vec<Tile<u8, WIDE>>],
     /// The rows of the attributes.
     pub rows: &'a [usize],
@@ -18,7 +18,7 @@ pub struct Meet<'a> {
     pub gains: &'a mut [Tile<f64>],
 }
 
-impl NullaryFnOnce for Meet<'_> {
+impl NullaryFnOnce for CountShared<'_> {
     type Output = ();
 
     #[inline(always)]

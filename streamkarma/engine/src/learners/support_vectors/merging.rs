@@ -112,7 +112,7 @@ impl SupportVectors {
         }
         for &slot in &*rest {
             let host = if self.rule.pruning == Pruning::Merge {
-                self.passes.meet(&left.mask, &all.observed[slot], gamma);
+                self.passes.count_shared(&left.mask, &all.observed[slot], gamma);
                 all.squares_of(slot, &mut self.squares);
                 self.passes.closest(&left.mask, &self.squares, &left.inverse)
             } else {

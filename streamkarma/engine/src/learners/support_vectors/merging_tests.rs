@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
-use super::carrying_tests::unchanged;
 use super::doubling::DoublingSupportVectors;
 use super::schedule::Schedule;
 use super::tests::*;
+use super::translating_tests::unchanged;
 use super::*;
-use crate::change::DROPPED;
 use crate::merging::checks::{self, assert_same};
-use crate::random::Random;
+use crate::test_random::TestRandom;
+use crate::translation::DROPPED;
 
 pub(super) const ATTRIBUTES: usize = 7;
 
@@ -18,7 +18,7 @@ pub(super) fn model(rule: Rule, classes: usize, average: bool) -> SupportVectors
 }
 
 /// An event with the constant.
-pub(super) fn event(random: &mut Random) -> Owned {
+pub(super) fn event(random: &mut TestRandom) -> Owned {
     let mut new = Owned::random(random, ATTRIBUTES as u32);
     let after = new.0.iter().take_while(|&&attribute| attribute == 0).count();
     new.0.splice(..after, [0]);
@@ -28,7 +28,7 @@ pub(super) fn event(random: &mut Random) -> Owned {
 }
 
 pub(super) fn taught<L: Learner + Clone>(base: &L, seed: u64, events: usize) -> L {
-    let (mut model, mut random) = (base.clone(), Random(seed));
+    let (mut model, mut random) = (base.clone(), TestRandom(seed));
     for _ in 0..events {
         let label = if model.classes() == 1 {
             random.below(2) as f64 * 2.0 - 1.0
@@ -58,7 +58,7 @@ fn unbudgeted_merge_averages_scores_of_parts() {
         let parts = [1, 2, 3].map(|m| taught(&base, 10 + m, events[m as usize - 1]));
         let all = merged(&base, &parts.each_ref());
         assert_eq!(all.steps(), (warm + 170) as u64);
-        let mut random = Random(9);
+        let mut random = TestRandom(9);
         for _ in 0..20 {
             let event = event(&mut random);
             let mut expected = vec![0.0; classes];
@@ -101,7 +101,7 @@ fn parts_that_learned_nothing_have_no_effect() {
 
 #[test]
 fn merged_vectors_are_pruned_to_budget() {
-    let (mut random, events) = (Random(8), 400);
+    let (mut random, events) = (TestRandom(8), 400);
     for (pruning, most) in [(Pruning::Merge, 0.001), (Pruning::Remove, 0.01), (Pruning::Oldest, 0.2)] {
         let base = model(Rule { budget: 60, pruning, ..RULE }, 1, false);
         let parts = [1, 2].map(|m| taught(&base, 10 + m, events));
@@ -139,7 +139,7 @@ fn relabel_permutes_class_scores() {
         let before = taught(&model(RULE, classes, true), 4, 60);
         let mut after = before.clone();
         after.relabel(&places).unwrap();
-        let event = event(&mut Random(6));
+        let event = event(&mut TestRandom(6));
         let (old, new) = (predict(&before, &event), predict(&after, &event));
         if classes == 1 {
             assert_eq!(new[0], if places[0] == 1 { -old[0] } else { old[0] });
@@ -186,7 +186,7 @@ fn other_settings_are_refused() {
 fn merging_malicious_states_does_not_panic() {
     let base = taught(&model(Rule { budget: 12, ..RULE }, 2, true), 3, 30);
     let parts = [1, 2].map(|m| taught(&base, 10 + m, 60));
-    let (state, mut random) = (parts[0].state(), Random(12));
+    let (state, mut random) = (parts[0].state(), TestRandom(12));
     let mut change = unchanged();
     (change.shift, change.stretch) = (vec![0.5; 2 * ATTRIBUTES], vec![2.0; 2 * ATTRIBUTES]);
     (change.target, change.coordinates[5]) = ((0.5, 2.0), DROPPED);
@@ -194,7 +194,7 @@ fn merging_malicious_states_does_not_panic() {
         let mut other = parts[0].clone();
         if other.restore(&hostile(&state, 1 + round % 2, &mut random), ATTRIBUTES, 2 * ATTRIBUTES).is_ok() {
             other.relabel(&[1, 0]).unwrap();
-            other.carry(&change).unwrap();
+            other.translate(&change).unwrap();
             let mut all = base.clone();
             if all.merge(&[&other, &parts[1]]).is_ok() {
                 taught(&all, 5, 20);

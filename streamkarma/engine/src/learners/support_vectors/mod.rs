@@ -10,9 +10,6 @@
 //! Events with the same observed set share one support vector without loss, see [`storage`]; when the budget is full,
 //! one vector has to give way, see [`pruning`].
 
-mod carrying;
-#[cfg(test)]
-mod carrying_tests;
 pub mod doubling;
 mod example_counts;
 mod explaining;
@@ -27,14 +24,17 @@ pub mod schedule;
 mod state;
 mod storage;
 mod table;
+mod translating;
+#[cfg(test)]
+mod translating_tests;
 
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::kernel::growth;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::loss::Loss;
 use crate::state::{Refused, State};
+use crate::translation::Translation;
 use example_counts::Fates;
 use passes::Passes;
 use pruning::Pruning;
@@ -135,7 +135,7 @@ impl SupportVectors {
     /// Compute the scores of v_t, and those to be reported: the same, or those of the average.
     fn score(&mut self, event: &Event, scores: &mut [f64]) {
         let v = &self.vectors;
-        self.passes.meet(&v.mask, event.observed(&mut self.room), self.rule.gamma);
+        self.passes.count_shared(&v.mask, event.observed(&mut self.room), self.rule.gamma);
         for (c, (now, score)) in self.now.iter_mut().zip(scores).enumerate() {
             let plain = self.passes.product(&v.values, c, event.coordinates, &self.x);
             *now = v.scale * plain;
@@ -202,7 +202,7 @@ impl Learner for SupportVectors {
         if !lesson.is_labelled() {
             return f64::NAN;
         }
-        let loss = self.rule.loss.judge(&self.now, lesson.label, &mut self.slopes);
+        let loss = self.rule.loss.loss_and_gradient(&self.now, lesson.label, &mut self.slopes);
         if lesson.is_learned() {
             self.update(&event, square, lesson.weight);
         }
@@ -259,8 +259,8 @@ impl Learner for SupportVectors {
         self.renumber(places)
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.carry_over(change);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.translate_all(translation);
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 
 use pulp::Arch;
 
-use super::loops::{AtLeast, Bound, Least, Meet, Product};
+use super::loops::{AtLeast, Bound, CountShared, Least, Product};
 use super::table::{TILE, Table, Tile, WIDE};
 use crate::kernel::growth;
 
@@ -37,14 +37,14 @@ pub struct Passes {
 
 impl Passes {
     /// Count the attributes of a set that each slot has, and compute the gains from the counts.
-    pub fn meet(&mut self, mask: &Table<u8, WIDE>, attributes: &[u32], gamma: u32) {
+    pub fn count_shared(&mut self, mask: &Table<u8, WIDE>, attributes: &[u32], gamma: u32) {
         let tiles = mask.blocks().len() * (WIDE / TILE);
         self.rows.clear();
         self.rows.extend(attributes.iter().filter_map(|&attribute| mask.row(attribute)));
         self.largest = growth(self.rows.len() as f64, gamma);
         self.counts.resize(mask.blocks().len(), Tile([0; WIDE]));
         self.gains.resize(tiles, Tile([0.0; TILE]));
-        self.arch.dispatch(Meet {
+        self.arch.dispatch(CountShared {
             mask: mask.blocks(),
             rows: &self.rows,
             gamma,
@@ -53,7 +53,7 @@ impl Passes {
         });
     }
 
-    /// G of the attributes that a slot shares with the set of the last `meet`.
+    /// G of the attributes that a slot shares with the set of the last `count_shared`.
     pub fn gain(&self, slot: usize) -> f64 {
         self.gains[slot / TILE].0[slot % TILE]
     }
@@ -68,7 +68,7 @@ impl Passes {
     /// The slot whose pattern keeps most of a vector when it is projected onto it; None if none keeps anything.
     ///
     /// The projection of φ(x, o) onto {φ(u, q)} has the squared norm `G(|o ∩ q|)² / G(|q|) Σ x_k²` over `o ∩ q`
-    /// (design, Fact 2). `squares` are the x_k² by attribute, for the set o of the last `meet`; `inverse` has the
+    /// (design, Fact 2). `squares` are the x_k² by attribute, for the set o of the last `count_shared`; `inverse` has the
     /// `1 / G(|q|)` of whole tiles, 0 for a slot that must not be found.
     pub fn closest(
         &mut self,

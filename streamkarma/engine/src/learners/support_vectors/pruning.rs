@@ -56,7 +56,7 @@ impl SupportVectors {
         Some(host)
     }
 
-    /// The pattern that keeps most of an event; the last `meet` of the passes must have been with it.
+    /// The pattern that keeps most of an event; the last `count_shared` of the passes must have been with it.
     fn closest_to(&mut self, event: &Event) -> Option<usize> {
         self.squares.clear();
         self.squares.extend(event.attributes.iter().zip(&self.x).map(|(&attribute, x)| (attribute, x * x)));
@@ -80,7 +80,7 @@ impl SupportVectors {
         let v = &mut self.vectors;
         // The slot must not find itself.
         v.inverse[slot] = 0.0;
-        self.passes.meet(&v.mask, &v.observed[slot], self.rule.gamma);
+        self.passes.count_shared(&v.mask, &v.observed[slot], self.rule.gamma);
         v.squares_of(slot, &mut self.squares);
         self.passes.closest(&v.mask, &self.squares, &v.inverse)
     }

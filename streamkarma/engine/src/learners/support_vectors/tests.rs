@@ -1,8 +1,8 @@
 use super::doubling::DoublingSupportVectors;
 use super::schedule::Schedule;
 use super::*;
-use crate::random::Random;
 use crate::state::Array;
+use crate::test_random::TestRandom;
 
 pub(super) const RULE: Rule = Rule {
     gamma: 2,
@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     longest: f64::INFINITY,
 };
 
-impl Random {
+impl TestRandom {
     pub fn below(&mut self, limit: usize) -> usize {
         (self.unit() * limit as f64) as usize
     }
@@ -27,7 +27,7 @@ impl Random {
 pub(super) struct Owned(pub Vec<u32>, pub Vec<u32>, pub Vec<f64>);
 
 impl Owned {
-    pub fn random(random: &mut Random, attributes: u32) -> Self {
+    pub fn random(random: &mut TestRandom, attributes: u32) -> Self {
         let mut new = Self::default();
         for attribute in 0..attributes {
             // Neither, one of them, or both.
@@ -70,7 +70,7 @@ pub(super) fn assert_close(left: &[f64], right: &[f64]) {
 
 /// Compare with Algorithm 1 as in the paper, which keeps every example.
 fn check_algorithm_1(rule: Rule, classes: usize, average: bool, attributes: u32) {
-    let mut random = Random(7 + u64::from(rule.gamma));
+    let mut random = TestRandom(7 + u64::from(rule.gamma));
     let mut model = SupportVectors::new(rule, average);
     model.widen(classes);
     let mut examples: Vec<(Owned, Vec<f64>)> = Vec::new();
@@ -91,7 +91,7 @@ fn check_algorithm_1(rule: Rule, classes: usize, average: bool, attributes: u32)
         let weight = 0.5 + random.unit();
         assert_close(&learn(&mut model, &x, label, weight), if average { &past } else { &now });
         let mut slopes = vec![0.0; classes];
-        rule.loss.judge(&now, label, &mut slopes);
+        rule.loss.loss_and_gradient(&now, label, &mut slopes);
         let eta = 1.0 / (rule.rho * (t + 1) as f64);
         for ((_, alpha), sum) in examples.iter_mut().zip(&mut sums) {
             for c in 0..classes {
@@ -125,7 +125,7 @@ fn overlaps_beyond_a_byte_are_counted() {
 
 #[test]
 fn closest_pattern_matches_exhaustive_search() {
-    let mut random = Random(3);
+    let mut random = TestRandom(3);
     let mut model = SupportVectors::new(Rule { budget: 40, gamma: 3, ..RULE }, false);
     for _ in 0..300 {
         let event = Owned::random(&mut random, 8);
@@ -137,7 +137,7 @@ fn closest_pattern_matches_exhaustive_search() {
             let gain = growth(both.len() as f64, 3);
             gain * gain / growth(q.len() as f64, 3) * both.iter().map(|&j| event.2[j].powi(2)).sum::<f64>()
         };
-        model.passes.meet(&model.vectors.mask, &event.0, 3);
+        model.passes.count_shared(&model.vectors.mask, &event.0, 3);
         let squares: Vec<(u32, f64)> =
             event.0.iter().zip(&event.2).map(|(&a, value)| (a, value * value)).collect();
         // A slot that is being emptied keeps nothing.
@@ -152,8 +152,8 @@ fn closest_pattern_matches_exhaustive_search() {
 }
 
 /// A model that has pruned, with this many classes.
-fn trained(budget: usize, classes: usize, average: bool) -> (SupportVectors, Random) {
-    let mut random = Random(11);
+fn trained(budget: usize, classes: usize, average: bool) -> (SupportVectors, TestRandom) {
+    let mut random = TestRandom(11);
     let mut model = SupportVectors::new(Rule { budget, ..RULE }, average);
     model.widen(classes);
     for _ in 0..200 {
@@ -197,7 +197,7 @@ fn malicious_states_do_not_panic() {
 }
 
 /// A state with some wrong numbers.
-pub(super) fn hostile(state: &State, wrong: usize, random: &mut Random) -> State {
+pub(super) fn hostile(state: &State, wrong: usize, random: &mut TestRandom) -> State {
     let mut hostile = state.clone();
     let names: Vec<&String> = state.0.keys().collect();
     let numbers = [-1.0, 0.0, 1.0, 5.0, 2e9, 1e300, f64::NAN, f64::INFINITY];
@@ -251,7 +251,7 @@ fn widening_keeps_score_difference() {
 
 #[test]
 fn each_epoch_starts_a_new_model() {
-    let (mut random, schedule) = (Random(5), Schedule { gamma: None, regularity: 0.3 });
+    let (mut random, schedule) = (TestRandom(5), Schedule { gamma: None, regularity: 0.3 });
     let mut model = DoublingSupportVectors::new(RULE, false, schedule);
     let mut alone = SupportVectors::new(RULE, false);
     for t in 1..70u64 {

@@ -10,16 +10,16 @@ use crate::learner::Unit;
 const FLAT: f64 = 1e-3;
 
 impl TransformedTarget {
-    pub(super) fn explain_bent(&mut self, event: Event, into: &mut Explanation) {
+    pub(super) fn explain_transformed(&mut self, event: Event, into: &mut Explanation) {
         if into.scores[0].is_nan() {
             return;
         }
         let inner = Explanation::of(&mut *self.inner, event, &[], 0, Unit::NONE);
-        let (z, said) = (inner.scores[0], |z| self.unbend(&self.bending.curve, z, into.unit));
+        let (z, score) = (inner.scores[0], |z| self.transform_back(&self.transform.curve, z, into.unit));
         let slope = if z.abs() < FLAT {
-            (said(FLAT) - said(-FLAT)) / (2.0 * FLAT)
+            (score(FLAT) - score(-FLAT)) / (2.0 * FLAT)
         } else {
-            (into.scores[0] - said(0.0)) / z
+            (into.scores[0] - score(0.0)) / z
         };
         into.add_scaled(&inner, &[slope]);
         into.calibration[0] = into.scores[0] - slope * (z - inner.calibration[0]);

@@ -50,13 +50,13 @@ impl Johnson {
     }
 
     /// How much the tails of a distribution with these quantiles differ from a Gaussian's.
-    pub fn strangeness(quantiles: &[f64; 4]) -> f64 {
+    pub fn non_normality(quantiles: &[f64; 4]) -> f64 {
         let (left, right) = tails(quantiles);
         log(left).abs() + log(right).abs()
     }
 
     /// Transform a target to z, within ±[`EXTREME`].
-    pub fn bend(&self, target: f64) -> f64 {
+    pub fn transform(&self, target: f64) -> f64 {
         within(self.gamma + self.delta * asinh((target - self.xi) / self.lambda), EXTREME)
     }
 
@@ -94,7 +94,7 @@ mod tests {
         for quantiles in [[-3.0, -0.6, 0.5, 4.0], [0.3, 0.6, 2.0, 40.0], [-8.0, 0.0, 1.0, 2.5]] {
             let curve = Johnson::through(&quantiles);
             for (quantile, z) in quantiles.iter().zip(GAUSSIAN) {
-                assert!((curve.bend(*quantile) - z).abs() < 1e-9, "{quantiles:?}");
+                assert!((curve.transform(*quantile) - z).abs() < 1e-9, "{quantiles:?}");
                 assert!((curve.median(z) - quantile).abs() < 1e-9);
             }
             let steps = [-1.0, 0.0, 1.5].map(|z| (curve.median(z + 1e-6) - curve.median(z - 1e-6)) / 2e-6);
@@ -108,8 +108,8 @@ mod tests {
     fn gaussian_is_unchanged_and_lognormal_becomes_its_logarithm() {
         let (plain, log) = (Johnson::through(&GAUSSIAN), Johnson::through(&GAUSSIAN.map(|z| 5.0 + exp(z))));
         for z in [-2.0, -1.0, 0.0, 0.7, 2.2] {
-            assert!((plain.bend(z) - z).abs() < 0.05);
-            assert!((log.bend(5.0 + exp(z)) - z).abs() < 0.05);
+            assert!((plain.transform(z) - z).abs() < 0.05);
+            assert!((log.transform(5.0 + exp(z)) - z).abs() < 0.05);
             assert!((log.mean(z, 1.0) - 5.0 - exp(z + 0.5)).abs() < 0.1 * exp(z + 0.5));
         }
     }
@@ -121,7 +121,7 @@ mod tests {
             for middle in [1e-9, 1.0, 1e9] {
                 let curve = Johnson::through(&[-outer.abs() - middle, 0.0, middle, outer.abs() + middle]);
                 for target in ends {
-                    let z = curve.bend(target);
+                    let z = curve.transform(target);
                     assert!(
                         z.abs() <= EXTREME && curve.median(z).is_finite() && curve.mean(z, 1e9).is_finite()
                     );

@@ -6,8 +6,8 @@
 //! of a standard deviation.
 
 use super::TransformedTarget;
-use super::bending::Bending;
 use super::quantiles::{ALL, LOOKS, Quantiles};
+use super::transform::TargetTransform;
 use crate::merging::Mean;
 
 impl TransformedTarget {
@@ -18,23 +18,23 @@ impl TransformedTarget {
         match learned[..] {
             [] => {}
             [(part, _)] => {
-                (self.bending, self.variance) = (part.bending.clone(), part.variance);
+                (self.transform, self.variance) = (part.transform.clone(), part.variance);
                 self.residuals = part.residuals;
             }
             _ => {
                 self.residuals += learned.iter().map(|(_, events)| events).sum::<u64>();
                 let curves: Vec<_> =
-                    learned.iter().map(|&(part, events)| (&part.bending, events as f64)).collect();
-                self.bending.merge(&curves, self.residuals);
+                    learned.iter().map(|&(part, events)| (&part.transform, events as f64)).collect();
+                self.transform.merge(&curves, self.residuals);
                 self.variance = mean(learned.iter().map(|&(part, events)| (part.variance, events as f64)));
             }
         }
     }
 }
 
-impl Bending {
-    /// Convert to another scale of targets, see [`Change::target`](crate::change::Change::target).
-    pub(super) fn carry(&mut self, (shift, stretch): (f64, f64)) {
+impl TargetTransform {
+    /// Convert to another scale of targets, see [`Translation::target`](crate::translation::Translation::target).
+    pub(super) fn translate(&mut self, (shift, stretch): (f64, f64)) {
         if (shift, stretch) == (0.0, 1.0) {
             return;
         }

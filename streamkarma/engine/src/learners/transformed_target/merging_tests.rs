@@ -3,11 +3,11 @@
 use super::quantiles::ALL;
 use super::{Point, TransformedTarget};
 use crate::block::{Event, Evicted};
-use crate::change::Change;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::math::exp;
 use crate::merging::of_kind;
 use crate::state::{Array, Refused, State};
+use crate::translation::Translation;
 
 /// A learner that predicts the mean of the labels times the value of the event.
 #[derive(Clone, Default)]
@@ -58,8 +58,8 @@ impl Learner for Slope {
         Ok(())
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        assert_eq!(change.target, (0.0, 1.0));
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        assert_eq!(translation.target, (0.0, 1.0));
         Ok(())
     }
 
@@ -107,7 +107,7 @@ fn merged(base: &TransformedTarget, parts: &[&TransformedTarget]) -> Transformed
     let mut made = trained_further(base, 0..0);
     made.merge(&parts.iter().map(|&part| part as &dyn Learner).collect::<Vec<_>>()).unwrap();
     let again = trained_further(&made, 0..0);
-    assert!(again.bending.curve == made.bending.curve && again.state() == made.state());
+    assert!(again.transform.curve == made.transform.curve && again.state() == made.state());
     made
 }
 
@@ -138,7 +138,7 @@ fn merge_ignores_order_and_grouping_and_counts_base_once() {
         assert_eq!((all.steps(), all.residuals), (ends[2], ends[2]));
         // As many targets await the next update as in a single pass, as long as none has been dropped.
         let waiting = if ends[2] < ALL as u64 { ends[2] as usize } else { 0 };
-        assert_eq!(all.bending.labels.recent.len(), waiting);
+        assert_eq!(all.transform.labels.recent.len(), waiting);
     }
 }
 
@@ -149,8 +149,8 @@ fn merged_parts_approximate_the_one_pass_curve() {
     let parts = [0..4000, 4000..8000, 8000..16_000].map(|part| trained_further(&none, part));
     let mut all = merged(&none, &parts.each_ref());
     for target in [1.0, 3.0, 9.0, 30.0] {
-        let bent = |model: &TransformedTarget| model.bending.curve.bend(&Lesson::of(target));
-        assert!((bent(&all) - bent(&whole)).abs() < 0.1);
+        let transformed = |model: &TransformedTarget| model.transform.curve.transform(&Lesson::of(target));
+        assert!((transformed(&all) - transformed(&whole)).abs() < 0.1);
     }
     let mut whole = whole;
     for value in [-1.0, 1.0] {
@@ -162,18 +162,18 @@ fn merged_parts_approximate_the_one_pass_curve() {
 #[test]
 fn rescaled_targets_preserve_predictions() {
     let mut model = trained_further(&learner(Point::Mean), 0..700);
-    let (same, mut carried) = (Change::none(2, vec![0, 1]), trained_further(&model, 0..0));
-    carried.carry(&same).unwrap();
-    assert_eq!(carried.state(), model.state());
-    carried.carry(&Change { target: (-2.0, 0.4), ..same }).unwrap();
-    assert_eq!(trained_further(&carried, 0..0).state(), carried.state());
+    let (same, mut translated) = (Translation::none(2, vec![0, 1]), trained_further(&model, 0..0));
+    translated.translate(&same).unwrap();
+    assert_eq!(translated.state(), model.state());
+    translated.translate(&Translation { target: (-2.0, 0.4), ..same }).unwrap();
+    assert_eq!(trained_further(&translated, 0..0).state(), translated.state());
     for t in 700..1500 {
         let (value, label) = event(t);
-        let said = say(&mut model, value, Lesson::of(label));
+        let score = say(&mut model, value, Lesson::of(label));
         let unit = Unit { centre: -2.0, spread: 0.4 };
         let lesson = Lesson { target: label, unit, ..Lesson::of(unit.standard(label)) };
-        let again = say(&mut carried, value, lesson);
-        assert!((said - (0.4 * again - 2.0)).abs() < 1e-9 * said.abs());
+        let again = say(&mut translated, value, lesson);
+        assert!((score - (0.4 * again - 2.0)).abs() < 1e-9 * score.abs());
     }
 }
 

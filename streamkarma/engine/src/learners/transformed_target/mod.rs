@@ -1,6 +1,5 @@
 //! A learner for heavy-tailed targets: it transforms targets to be nearly Gaussian and transforms predictions back.
 
-mod bending;
 mod explaining;
 mod johnson;
 mod merging;
@@ -9,16 +8,17 @@ mod merging_tests;
 mod quantiles;
 #[cfg(test)]
 mod tests;
+mod transform;
 
-use self::bending::{Bending, Curve};
 use self::johnson::EXTREME;
+use self::transform::{Curve, TargetTransform};
 use crate::block::{Block, Event, Evicted};
-use crate::change::Change;
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::math::within;
 use crate::merging::{ensure_alike, of_kind};
 use crate::state::{Refused, State, ensure};
+use crate::translation::Translation;
 
 /// Number of events over which the inner learner's mean squared residual is averaged.
 const WINDOW: f64 = 1000.0;
@@ -41,7 +41,7 @@ pub enum Point {
 }
 
 /// Wraps a regression so that it sees nearly Gaussian targets, however the original ones are distributed; see
-/// [`bending`].
+/// [`transform`].
 ///
 /// Targets may be arbitrarily large. Each is transformed by the curve fitted to the targets before it, and its
 /// prediction is transformed back by the same curve, so predictions do not depend on the event's own label.
@@ -49,7 +49,7 @@ pub enum Point {
 pub struct TransformedTarget {
     inner: Box<dyn Learner>,
     point: Point,
-    bending: Bending,
+    transform: TargetTransform,
     /// Mean squared residual of the inner learner.
     variance: f64,
     /// Number of residuals so far.
@@ -71,7 +71,7 @@ impl TransformedTarget {
         Ok(Self {
             inner,
             point,
-            bending: Bending::default(),
+            transform: TargetTransform::default(),
             variance: 1.0,
             residuals: 0,
             curves: Vec::new(),
@@ -80,18 +80,18 @@ impl TransformedTarget {
     }
 
     /// The lesson for the inner learner; records the curve from before this event.
-    fn bend<'a>(&mut self, lesson: &Lesson<'a>) -> Lesson<'a> {
-        let curve = self.bending.curve;
+    fn transform<'a>(&mut self, lesson: &Lesson<'a>) -> Lesson<'a> {
+        let curve = self.transform.curve;
         self.curves.push(curve);
         if !lesson.is_labelled() {
             return Lesson { unit: Unit::NONE, ..*lesson };
         }
-        let label = curve.bend(lesson);
-        let bent = Lesson { label, target: label, unit: Unit::NONE, ..*lesson };
+        let label = curve.transform(lesson);
+        let transformed = Lesson { label, target: label, unit: Unit::NONE, ..*lesson };
         if lesson.is_learned() {
-            self.bending.observe(lesson);
+            self.transform.observe(lesson);
         }
-        bent
+        transformed
     }
 
     /// Write the score of event `t` of the block and return its loss; then update the inner learner's mean squared
@@ -99,9 +99,9 @@ impl TransformedTarget {
     fn finish(&mut self, t: usize, lesson: &Lesson, score: &mut f64) -> f64 {
         let (curve, z) = (self.curves[t], self.inner_scores[t]);
         let z = if z.is_nan() { 0.0 } else { within(z, EXTREME) };
-        *score = self.unbend(&curve, z, lesson.unit);
+        *score = self.transform_back(&curve, z, lesson.unit);
         if lesson.is_learned() {
-            let residual = within(curve.bend(lesson) - z, OUTLYING * self.variance.sqrt());
+            let residual = within(curve.transform(lesson) - z, OUTLYING * self.variance.sqrt());
             self.residuals += 1;
             let before = (self.residuals as f64).min(WINDOW) - 1.0;
             let rate = lesson.weight / (lesson.weight + before);
@@ -112,7 +112,7 @@ impl TransformedTarget {
     }
 
     /// The score for the inner learner's score z.
-    fn unbend(&self, curve: &Curve, z: f64, unit: Unit) -> f64 {
+    fn transform_back(&self, curve: &Curve, z: f64, unit: Unit) -> f64 {
         match self.point {
             // The mean of residuals that are not Gaussian is unknown: no prediction.
             Point::Mean if curve.is_tied => f64::NAN,
@@ -124,13 +124,13 @@ impl TransformedTarget {
     fn take(&mut self, state: &State, attributes: usize, coordinates: usize) -> Result<(), Refused> {
         let parts = state.parts();
         let wrong = "the state is not of a learner of transformed targets";
-        let [own, bending, inner] = ["", "bending", "inner"].map(|name| parts.get(name).ok_or(wrong));
+        let [own, transform, inner] = ["", "bending", "inner"].map(|name| parts.get(name).ok_or(wrong));
         let (own, inner) = (own?, inner?);
         let (&[variance], &[residuals]) = (own.f64s("variance")?.0, own.i64s("residuals")?.0) else {
             return Err(wrong.to_owned());
         };
         ensure((NARROWEST..=WIDEST).contains(&variance) && (0..MOST_STEPS).contains(&residuals), wrong)?;
-        self.bending = Bending::restored(bending?)?;
+        self.transform = TargetTransform::restored(transform?)?;
         (self.variance, self.residuals) = (variance, residuals as u64);
         self.inner.restore(inner, attributes, coordinates)?;
         ensure(self.inner.classes() == 1, wrong)
@@ -162,9 +162,9 @@ impl Learner for TransformedTarget {
 
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         self.curves.clear();
-        let bent: Vec<Lesson> = lessons.iter().map(|lesson| self.bend(lesson)).collect();
+        let transformed: Vec<Lesson> = lessons.iter().map(|lesson| self.transform(lesson)).collect();
         self.inner_scores.resize(lessons.len(), 0.0);
-        self.inner.run(block, &bent, &mut self.inner_scores, losses);
+        self.inner.run(block, &transformed, &mut self.inner_scores, losses);
         for (t, lesson) in lessons.iter().enumerate() {
             losses[t] = self.finish(t, lesson, &mut scores[t]);
         }
@@ -172,15 +172,15 @@ impl Learner for TransformedTarget {
 
     fn learn_predicted(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
         self.curves.clear();
-        let bent = self.bend(&lesson);
+        let transformed = self.transform(&lesson);
         let Self { inner, inner_scores, .. } = self;
-        inner.learn_predicted(event, bent, &mut inner_scores[..1]);
+        inner.learn_predicted(event, transformed, &mut inner_scores[..1]);
         self.finish(0, &lesson, &mut scores[0])
     }
 
     /// The curve is approximated by its secant from an inner score of 0; see [`explaining`].
     fn explain(&mut self, event: Event, into: &mut Explanation) {
-        self.explain_bent(event, into);
+        self.explain_transformed(event, into);
     }
 
     fn conditional(&mut self, event: Event) -> Option<Vec<(f64, f64)>> {
@@ -195,7 +195,7 @@ impl Learner for TransformedTarget {
 
     fn restart(&mut self, steps: u64) {
         self.inner.restart(steps);
-        self.bending = Bending::default();
+        self.transform = TargetTransform::default();
         (self.variance, self.residuals) = (1.0, 0);
     }
 
@@ -204,7 +204,7 @@ impl Learner for TransformedTarget {
         let mut summary = self.inner.summary();
         for (name, fact) in &mut summary {
             if let ("bytes", Fact::Count(bytes)) = (*name, fact) {
-                *bytes += (self.bending.bytes() + size_of::<(f64, u64)>()) as u64;
+                *bytes += (self.transform.bytes() + size_of::<(f64, u64)>()) as u64;
             }
         }
         summary
@@ -212,7 +212,7 @@ impl Learner for TransformedTarget {
 
     fn state(&self) -> State {
         let mut state = State::default();
-        state.put_part("bending", self.bending.state());
+        state.put_part("bending", self.transform.state());
         state.put_f64s("variance", vec![self.variance], &[1]);
         state.put_i64s("residuals", vec![self.residuals as i64], &[1]);
         state.put_part("inner", self.inner.state());
@@ -236,10 +236,10 @@ impl Learner for TransformedTarget {
         self.inner.is_hashed()
     }
 
-    fn carry(&mut self, change: &Change) -> Result<(), Refused> {
-        self.bending.carry(change.target);
+    fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
+        self.transform.translate(translation.target);
         // Transformed targets do not depend on the unit of the original ones.
-        self.inner.carry(&Change { target: (0.0, 1.0), ..change.clone() })
+        self.inner.translate(&Translation { target: (0.0, 1.0), ..translation.clone() })
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {

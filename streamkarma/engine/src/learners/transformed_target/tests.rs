@@ -9,12 +9,12 @@ use crate::learners::linear::Step;
 use crate::learners::mixture::Mixture;
 use crate::loss::Loss;
 use crate::math::{exp, log};
-use crate::random::Random;
 use crate::state::{Array, State};
+use crate::test_random::TestRandom;
 
 const EVENTS: usize = 1500;
 
-impl Random {
+impl TestRandom {
     pub fn gaussian(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
@@ -33,7 +33,7 @@ fn learner(point: Point) -> TransformedTarget {
 
 /// Values of x, and lessons; some have no label, no weight, or a late label.
 fn stream() -> (Vec<f64>, Vec<Lesson<'static>>) {
-    let mut random = Random(7);
+    let mut random = TestRandom(7);
     let mut values = Vec::new();
     let mut lessons = Vec::new();
     for t in 0..EVENTS {
@@ -147,8 +147,8 @@ fn score_unit_has_no_effect_with_bent_logarithms() {
     let (scores, _) = run(&mut one, &values, &lessons, EVENTS);
     let (others, _) = run(&mut other, &values, &told, EVENTS);
     for t in 400..EVENTS {
-        let (said, again) = (scores[t], unit(t).plain(others[t]));
-        assert!((said - again).abs() < 1e-9 * said.abs().max(1.0), "{t} {said} {again}");
+        let (score, again) = (scores[t], unit(t).plain(others[t]));
+        assert!((score - again).abs() < 1e-9 * score.abs().max(1.0), "{t} {score} {again}");
     }
 }
 
@@ -205,7 +205,7 @@ fn invalid_states_are_refused() {
 
 #[test]
 fn negligible_weights_do_not_move_quantiles_or_variance() {
-    let (mut quantiles, mut plain, mut random) = (Quantiles::default(), Quantiles::default(), Random(3));
+    let (mut quantiles, mut plain, mut random) = (Quantiles::default(), Quantiles::default(), TestRandom(3));
     for t in 0..16 * ALL {
         let target = random.gaussian();
         if t % 10 < 3 {

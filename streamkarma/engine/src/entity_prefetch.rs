@@ -11,13 +11,13 @@ const BYTES: usize = 1 << 13;
 const MOST: usize = 64;
 
 /// How far a text has been searched for names.
-pub struct Ahead {
+pub struct EntityPrefetch {
     /// The quoted key that precedes the name of an entity.
     key: Vec<u8>,
     end: usize,
 }
 
-impl Ahead {
+impl EntityPrefetch {
     /// For the entities that an encoder follows, if it follows any.
     pub fn new(encoder: &Encoder) -> Option<Self> {
         let rules = &encoder.following()?.rules;
@@ -26,7 +26,7 @@ impl Ahead {
 
     /// Fetch the data of the next entities, starting from the line that begins at `line`, unless that has been done
     /// already.
-    pub fn reach(&mut self, encoder: &Encoder, text: &[u8], line: usize) {
+    pub fn fetch_next(&mut self, encoder: &Encoder, text: &[u8], line: usize) {
         let entities = encoder.following().map(|following| &following.entities);
         let Some(entities) = entities.filter(|entities| line >= self.end && entities.are_many()) else {
             return;

@@ -3,11 +3,11 @@
 //! Their predictions stay the same.
 
 use super::RefittedTrees;
-use crate::change::Change;
 use crate::learner::Learner;
 use crate::learners::moved_codes::dropped_by;
 use crate::merging::relabelled_rows;
 use crate::state::{Refused, ensure};
+use crate::translation::Translation;
 
 impl RefittedTrees {
     /// Renumber the classes; see [`Learner::relabel`].
@@ -34,15 +34,15 @@ impl RefittedTrees {
         Ok(())
     }
 
-    /// Convert to the names and units of a merged model; see [`Learner::carry`].
-    pub(super) fn carry_over(&mut self, change: &Change) {
-        if change.is_none() {
+    /// Convert to the names and units of a merged model; see [`Learner::translate`].
+    pub(super) fn translate_all(&mut self, translation: &Translation) {
+        if translation.is_none() {
             return;
         }
-        self.ensemble.forget(&dropped_by(change));
+        self.ensemble.forget(&dropped_by(translation));
         for node in &mut self.ensemble.nodes {
-            node.coordinate = change.coordinate(node.coordinate).unwrap_or(node.coordinate);
+            node.coordinate = translation.coordinate(node.coordinate).unwrap_or(node.coordinate);
         }
-        self.refits.carry(change);
+        self.refits.translate(translation);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::block::{Block, Event};
-use crate::chance::mix;
+use crate::random::mix;
 use crate::state::{Refused, State, ensure};
 
 /// Maximum number of events that are remembered; beyond it the oldest counts as never predicted.
@@ -15,10 +15,10 @@ pub const NOTHING: u64 = 0;
 
 /// Events that were predicted and await their label, identified by their content.
 ///
-/// Events are seen as they are before encoding: items in any order, NaN for a missing value, and nothing that was carried
-/// over from their entity, which changes with every event of it.
+/// Events are seen as they are before encoding: items in any order, NaN for a missing value, and nothing carried over
+/// from their entity, which changes with every event of it.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct TicketRegistry {
     /// The keys, numbered in order of arrival.
     numbers: HashMap<u64, u64>,
     keys: BTreeMap<u64, u64>,
@@ -28,24 +28,24 @@ pub struct Asked {
     items: Vec<(u32, u64)>,
 }
 
-impl Default for Asked {
+impl Default for TicketRegistry {
     fn default() -> Self {
         Self { numbers: HashMap::new(), keys: BTreeMap::new(), last: 0, most: MOST, items: Vec::new() }
     }
 }
 
-impl Asked {
+impl TicketRegistry {
     /// Record the events of a block, and assign them tickets: see [`Lesson`](crate::learner::Lesson).
     ///
-    /// `learned` tells whether an event has its label and is learned, `asked` whether it has none yet; an event with a
+    /// `learned` tells whether an event has its label and is learned, `awaiting` whether it awaits one; an event with a
     /// label and weight 0 is neither. An event that is predicted and the same event when it is learned get the same one
     /// of `tickets`; all others get 0.
-    pub fn tickets(&mut self, raw: &Block, learned: &[bool], asked: &[bool], tickets: &mut [u64]) {
+    pub fn tickets(&mut self, raw: &Block, learned: &[bool], awaiting: &[bool], tickets: &mut [u64]) {
         for (t, ticket) in tickets.iter_mut().enumerate() {
             *ticket = if learned[t] {
                 self.learn(raw.event(t))
-            } else if asked[t] {
-                self.ask(key(raw.event(t)))
+            } else if awaiting[t] {
+                self.issue(key(raw.event(t)))
             } else {
                 0
             };
@@ -58,7 +58,7 @@ impl Asked {
         if self.numbers.contains_key(&key) { key } else { NOTHING }
     }
 
-    fn ask(&mut self, key: u64) -> u64 {
+    fn issue(&mut self, key: u64) -> u64 {
         if key != NOTHING && !self.numbers.contains_key(&key) {
             self.last += 1;
             self.numbers.insert(key, self.last);
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     /// The ticket of one event, learned or predicted.
-    fn told(model: &mut Asked, items: &[(u32, f64)], learned: bool) -> u64 {
+    fn step(model: &mut TicketRegistry, items: &[(u32, f64)], learned: bool) -> u64 {
         let (coordinates, values): (Vec<u32>, Vec<f64>) = items.iter().copied().unzip();
         let starts = [0, values.len()];
         let (attributes, coordinates) = (&coordinates, &coordinates);
@@ -182,19 +182,19 @@ mod tests {
 
     #[test]
     fn event_keeps_its_ticket_until_learned() {
-        let (mut model, mut seed) = (Asked::default(), 1_u64);
+        let (mut model, mut seed) = (TicketRegistry::default(), 1_u64);
         let mut waiting = std::collections::BTreeMap::new();
         for _ in 0..500 {
             seed = scramble(seed);
             let (number, learned) = ((seed % 9) as u32, seed & 64 > 0);
-            let ticket = told(&mut model, &event(number), learned);
+            let ticket = step(&mut model, &event(number), learned);
             if learned {
                 assert_eq!(ticket, waiting.remove(&number).unwrap_or(0));
             } else {
                 assert_eq!(ticket, *waiting.entry(number).or_insert(ticket));
                 assert!(ticket > 0);
             }
-            let mut resumed = Asked::default();
+            let mut resumed = TicketRegistry::default();
             resumed.restore(&model.state()).unwrap();
             assert_eq!(resumed.state(), model.state());
             model = resumed;
@@ -203,22 +203,22 @@ mod tests {
 
     #[test]
     fn events_match_regardless_of_order_and_new_names() {
-        let mut model = Asked::default();
-        let first = told(&mut model, &[(1, 2.0), (PASSING, 7.0), (PASSING + 1, 8.0), (5, f64::NAN)], false);
-        told(&mut model, &event(3), false);
-        assert_eq!(told(&mut model, &[(7, 8.0), (1, 2.0), (6, 7.0)], true), first);
+        let mut model = TicketRegistry::default();
+        let first = step(&mut model, &[(1, 2.0), (PASSING, 7.0), (PASSING + 1, 8.0), (5, f64::NAN)], false);
+        step(&mut model, &event(3), false);
+        assert_eq!(step(&mut model, &[(7, 8.0), (1, 2.0), (6, 7.0)], true), first);
         // Without a known name.
-        assert_eq!(told(&mut model, &[(PASSING, 1.0)], false), 0);
-        assert_eq!(told(&mut model, &[], true), 0);
+        assert_eq!(step(&mut model, &[(PASSING, 1.0)], false), 0);
+        assert_eq!(step(&mut model, &[], true), 0);
         assert_eq!(model.state().u64s("asked").unwrap().0.len(), 1);
     }
 
     #[test]
     fn oldest_event_is_dropped_beyond_the_limit() {
-        let mut model = Asked { most: 3, ..Asked::default() };
-        let asked: Vec<u64> = (1..6).map(|n| told(&mut model, &event(n), false)).collect();
-        let learned: Vec<u64> = (1..6).map(|n| told(&mut model, &event(n), true)).collect();
-        assert_eq!(learned, [0, 0, asked[2], asked[3], asked[4]]);
+        let mut model = TicketRegistry { most: 3, ..TicketRegistry::default() };
+        let awaiting: Vec<u64> = (1..6).map(|n| step(&mut model, &event(n), false)).collect();
+        let learned: Vec<u64> = (1..6).map(|n| step(&mut model, &event(n), true)).collect();
+        assert_eq!(learned, [0, 0, awaiting[2], awaiting[3], awaiting[4]]);
     }
 
     #[test]
@@ -226,8 +226,8 @@ mod tests {
         for keys in [vec![1, 1], vec![NOTHING], (1..MOST as u64 + 2).collect()] {
             let mut state = State::default();
             state.put_u64s("asked", keys.clone(), &[keys.len()]);
-            assert!(Asked::default().restore(&state).is_err(), "{keys:?}");
+            assert!(TicketRegistry::default().restore(&state).is_err(), "{keys:?}");
         }
-        assert!(Asked::default().restore(&State::default()).is_err());
+        assert!(TicketRegistry::default().restore(&State::default()).is_err());
     }
 }

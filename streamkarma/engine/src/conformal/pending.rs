@@ -22,26 +22,26 @@ pub struct Prediction {
 
 /// Events predicted before their labels arrived, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kept {
+pub struct PendingPredictions {
     places: HashMap<u64, u64>,
-    said: BTreeMap<u64, Prediction>,
+    predictions: BTreeMap<u64, Prediction>,
     numbers: usize,
     last: u64,
 }
 
-impl Kept {
+impl PendingPredictions {
     /// Keep the prediction for an event, unless its ticket is already present; the oldest are evicted if there are too
     /// many.
-    pub fn keep(&mut self, said: Prediction) {
-        if self.places.contains_key(&said.ticket) {
+    pub fn keep(&mut self, prediction: Prediction) {
+        if self.places.contains_key(&prediction.ticket) {
             return;
         }
         self.last += 1;
-        self.places.insert(said.ticket, self.last);
-        self.numbers += said.numbers.len();
-        self.said.insert(self.last, said);
-        while self.said.len() > MOST || self.numbers > MOST_NUMBERS {
-            let Some((_, oldest)) = self.said.pop_first() else { return };
+        self.places.insert(prediction.ticket, self.last);
+        self.numbers += prediction.numbers.len();
+        self.predictions.insert(self.last, prediction);
+        while self.predictions.len() > MOST || self.numbers > MOST_NUMBERS {
+            let Some((_, oldest)) = self.predictions.pop_first() else { return };
             self.places.remove(&oldest.ticket);
             self.numbers -= oldest.numbers.len();
         }
@@ -49,23 +49,23 @@ impl Kept {
 
     /// The prediction for an event whose label has arrived.
     pub fn take(&mut self, ticket: u64) -> Option<Prediction> {
-        let said = self.said.remove(&self.places.remove(&ticket)?)?;
-        self.numbers -= said.numbers.len();
-        Some(said)
+        let prediction = self.predictions.remove(&self.places.remove(&ticket)?)?;
+        self.numbers -= prediction.numbers.len();
+        Some(prediction)
     }
 
     /// All predictions, the oldest first.
     pub fn all(&self) -> impl Iterator<Item = &Prediction> {
-        self.said.values()
+        self.predictions.values()
     }
 
     /// The number of events.
     pub fn len(&self) -> usize {
-        self.said.len()
+        self.predictions.len()
     }
 
     /// Memory used, in bytes.
     pub fn bytes(&self) -> usize {
-        self.said.len() * (BYTES + size_of::<Prediction>()) + 8 * self.numbers
+        self.predictions.len() * (BYTES + size_of::<Prediction>()) + 8 * self.numbers
     }
 }

@@ -6,18 +6,18 @@ use pyo3::prelude::*;
 
 use super::encoder::Encoder;
 use super::learner::Learner;
-use crate::change;
+use crate::translation;
 
 /// How what a model has learned is translated to a merged one.
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Clone)]
-pub struct Change {
+pub struct Translation {
     /// The engine's own type.
-    pub inner: change::Change,
+    pub inner: translation::Translation,
 }
 
 #[pymethods]
-impl Change {
+impl Translation {
     /// The new index of each attribute, 2^32 - 1 for none.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
@@ -32,7 +32,7 @@ impl Change {
 
     /// The same, where a standardised target of the model is `shift + stretch` times the new one.
     fn with_target(&self, shift: f64, stretch: f64) -> Self {
-        Self { inner: change::Change { target: (shift, stretch), ..self.inner.clone() } }
+        Self { inner: translation::Translation { target: (shift, stretch), ..self.inner.clone() } }
     }
 }
 
@@ -44,22 +44,22 @@ pub fn relabel(mut learner: PyRefMut<'_, Learner>, places: Vec<usize>) -> PyResu
 
 /// Translate a learner to the names and scales of a merged model; ValueError if that is impossible.
 #[pyfunction]
-pub fn carry(mut learner: PyRefMut<'_, Learner>, change: &Change) -> PyResult<()> {
-    learner.inner_mut()?.carry(&change.inner).map_err(PyValueError::new_err)
+pub fn translate(mut learner: PyRefMut<'_, Learner>, translation: &Translation) -> PyResult<()> {
+    learner.inner_mut()?.translate(&translation.inner).map_err(PyValueError::new_err)
 }
 
 /// Complete the changes of models, the base first, for values that their learners standardise themselves; ValueError if
 /// that is impossible.
 #[pyfunction]
-pub fn complete_changes(
+pub fn complete_translations(
     base: PyRef<'_, Learner>,
     parts: Vec<PyRef<'_, Learner>>,
-    changes: Vec<PyRef<'_, Change>>,
-) -> PyResult<Vec<Change>> {
+    translations: Vec<PyRef<'_, Translation>>,
+) -> PyResult<Vec<Translation>> {
     let parts = parts.iter().map(|part| part.inner()).collect::<PyResult<Vec<_>>>()?;
-    let mut changes: Vec<_> = changes.iter().map(|change| change.inner.clone()).collect();
-    base.inner()?.complete_changes(&parts, &mut changes).map_err(PyValueError::new_err)?;
-    Ok(changes.into_iter().map(|inner| Change { inner }).collect())
+    let mut translations: Vec<_> = translations.iter().map(|translation| translation.inner.clone()).collect();
+    base.inner()?.complete_translations(&parts, &mut translations).map_err(PyValueError::new_err)?;
+    Ok(translations.into_iter().map(|inner| Translation { inner }).collect())
 }
 
 /// Merge into a learner what parts have learned since each was a copy of it; ValueError if that is impossible.
@@ -76,8 +76,8 @@ pub fn merge_encoders(
     mut base: PyRefMut<'_, Encoder>,
     parts: Vec<PyRef<'_, Encoder>>,
     hashed: bool,
-) -> PyResult<Vec<Change>> {
+) -> PyResult<Vec<Translation>> {
     let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
-    let changes = base.inner.merge(&parts, hashed).map_err(PyValueError::new_err)?;
-    Ok(changes.into_iter().map(|inner| Change { inner }).collect())
+    let translations = base.inner.merge(&parts, hashed).map_err(PyValueError::new_err)?;
+    Ok(translations.into_iter().map(|inner| Translation { inner }).collect())
 }

@@ -9,7 +9,7 @@ use crate::state::{Refused, State};
 
 /// Quantiles of the targets so far and the curve fitted to them.
 #[derive(Clone, Debug)]
-pub struct Bending {
+pub struct TargetTransform {
     /// Quantiles of the standardised targets.
     pub(super) labels: Quantiles,
     /// Quantiles of the targets' logarithms; None once a target was not above 0.
@@ -17,13 +17,13 @@ pub struct Bending {
     pub(super) curve: Curve,
 }
 
-impl Default for Bending {
+impl Default for TargetTransform {
     fn default() -> Self {
         Self::through(Quantiles::default(), Some(Quantiles::default()))
     }
 }
 
-impl Bending {
+impl TargetTransform {
     pub(super) fn through(labels: Quantiles, logarithms: Option<Quantiles>) -> Self {
         let curve = Curve::through(&labels, logarithms.as_ref());
         Self { labels, logarithms, curve }
@@ -88,18 +88,18 @@ impl Curve {
     /// the mixture was 2.2 % smaller with the absolute loss and 1.3 % smaller with the squared loss, and on 346
     /// numbers of R's tables .1 % larger.
     fn through(labels: &Quantiles, logarithms: Option<&Quantiles>) -> Self {
-        let strangeness = Johnson::strangeness(&labels.now);
-        let logarithms = logarithms.filter(|own| Johnson::strangeness(&own.now) < strangeness);
+        let non_normality = Johnson::non_normality(&labels.now);
+        let logarithms = logarithms.filter(|own| Johnson::non_normality(&own.now) < non_normality);
         let quantiles = &logarithms.unwrap_or(labels).now;
         let (johnson, is_tied) = (Johnson::through(quantiles), are_tied(quantiles));
         Self { is_logarithmic: logarithms.is_some(), johnson, is_tied }
     }
 
     /// The target of a lesson, transformed to be nearly standard Gaussian.
-    pub fn bend(&self, lesson: &Lesson) -> f64 {
+    pub fn transform(&self, lesson: &Lesson) -> f64 {
         let number =
             if self.is_logarithmic { log(lesson.target.max(f64::MIN_POSITIVE)) } else { lesson.label };
-        self.johnson.bend(number)
+        self.johnson.transform(number)
     }
 
     /// The score of the target that is transformed to z. Medians are mapped to medians.
@@ -126,53 +126,53 @@ impl Curve {
 mod tests {
     use super::*;
     use crate::learners::transformed_target::quantiles::ALL;
-    use crate::random::Random;
+    use crate::test_random::TestRandom;
 
-    fn bent(targets: impl Fn(f64) -> f64) -> Bending {
-        let (mut random, mut bending) = (Random(5), Bending::default());
+    fn transformed(targets: impl Fn(f64) -> f64) -> TargetTransform {
+        let (mut random, mut transform) = (TestRandom(5), TargetTransform::default());
         for _ in 0..4 * ALL {
-            bending.observe(&Lesson::of(targets(random.gaussian())));
+            transform.observe(&Lesson::of(targets(random.gaussian())));
         }
-        bending
+        transform
     }
 
     #[test]
     fn logarithms_are_bent_if_closer_to_gaussian() {
-        let log_normal = bent(|z| exp(1.5 * z + 3.0));
+        let log_normal = transformed(|z| exp(1.5 * z + 3.0));
         assert!(log_normal.curve.is_logarithmic);
         for z in [-3.0, 0.5, 3.0] {
             let (target, unit) = (exp(1.5 * z + 3.0), Unit { centre: 7.0, spread: 0.1 });
-            let bent = log_normal.curve.bend(&Lesson::of(target));
-            assert!((bent - z).abs() < 0.4, "{z} {bent}");
-            let back = unit.plain(log_normal.curve.median(bent, unit));
+            let transformed = log_normal.curve.transform(&Lesson::of(target));
+            assert!((transformed - z).abs() < 0.4, "{z} {transformed}");
+            let back = unit.plain(log_normal.curve.median(transformed, unit));
             assert!((back / target - 1.0).abs() < 1e-9);
-            let mean = unit.plain(log_normal.curve.mean(bent, 0.2, unit));
+            let mean = unit.plain(log_normal.curve.mean(transformed, 0.2, unit));
             assert!((mean / target - exp(0.5 * 0.2 * 1.5 * 1.5)).abs() < 0.1, "{z} {mean}");
         }
         // With a long left tail, the tail of the logarithms is even longer.
-        assert!(!bent(|z| (60.0 - exp(z)).max(1.0)).curve.is_logarithmic);
-        let few = bent(|z| exp(z) * if z > 3.0 { -1.0 } else { 1.0 });
+        assert!(!transformed(|z| (60.0 - exp(z)).max(1.0)).curve.is_logarithmic);
+        let few = transformed(|z| exp(z) * if z > 3.0 { -1.0 } else { 1.0 });
         assert!(few.logarithms.is_none() && !few.curve.is_logarithmic);
-        for bending in [log_normal, few] {
-            let back = Bending::restored(&bending.state()).unwrap();
-            assert_eq!((back.curve, back.state()), (bending.curve, bending.state()));
+        for transform in [log_normal, few] {
+            let back = TargetTransform::restored(&transform.state()).unwrap();
+            assert_eq!((back.curve, back.state()), (transform.curve, transform.state()));
         }
     }
 
     #[test]
     fn bending_restarts_after_a_few_targets_in_another_unit() {
         for factor in [100.0, 0.01] {
-            let (mut random, mut bending) = (Random(6), bent(exp));
+            let (mut random, mut transform) = (TestRandom(6), transformed(exp));
             for t in 0..20 {
-                let far = bending.curve.bend(&Lesson::of(factor)).abs();
+                let far = transform.curve.transform(&Lesson::of(factor)).abs();
                 assert_eq!(far < 2.0, t >= 8, "{factor} {t} {far}");
-                bending.observe(&Lesson::of(factor * exp(0.3 * random.gaussian())));
+                transform.observe(&Lesson::of(factor * exp(0.3 * random.gaussian())));
             }
         }
         // Targets of negligible weight do not count as a leap.
-        let mut bending = bent(exp);
-        let before = bending.curve;
-        (0..20).for_each(|_| bending.observe(&Lesson { weight: 1e-9, ..Lesson::of(1e6) }));
-        assert_eq!(bending.curve, before);
+        let mut transform = transformed(exp);
+        let before = transform.curve;
+        (0..20).for_each(|_| transform.observe(&Lesson { weight: 1e-9, ..Lesson::of(1e6) }));
+        assert_eq!(transform.curve, before);
     }
 }

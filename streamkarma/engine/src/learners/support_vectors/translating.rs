@@ -7,26 +7,26 @@
 
 use super::SupportVectors;
 use super::storage::Vectors;
-use crate::change::Change;
 use crate::kernel::growth;
+use crate::translation::Translation;
 
 /// Maximum number of patterns whose scores are computed to find a shift of scores.
 const LOOKED_AT: usize = 64;
 
 impl SupportVectors {
-    /// Convert to the names and scales of a merged model; see [`crate::learner::Learner::carry`].
-    pub(super) fn carry_over(&mut self, change: &Change) {
+    /// Convert to the names and scales of a merged model; see [`crate::learner::Learner::translate`].
+    pub(super) fn translate_all(&mut self, translation: &Translation) {
         let gamma = self.rule.gamma;
-        if !change.keeps_scales() {
-            self.vectors.change_units(change);
+        if !translation.keeps_scales() {
+            self.vectors.change_units(translation);
         }
-        if change.target != (0.0, 1.0) {
-            self.change_target(change.target);
+        if translation.target != (0.0, 1.0) {
+            self.change_target(translation.target);
         }
-        if !change.keeps_names() {
-            let (attribute, coordinate) = (|a| change.attribute(a), |k| change.coordinate(k));
+        if !translation.keeps_names() {
+            let (attribute, coordinate) = (|a| translation.attribute(a), |k| translation.coordinate(k));
             self.vectors = self.vectors.renamed(attribute, coordinate, gamma);
-            self.vectors.longest = self.vectors.longest.min(change.coordinate_count);
+            self.vectors.longest = self.vectors.longest.min(translation.coordinate_count);
         }
     }
 
@@ -61,7 +61,7 @@ impl SupportVectors {
         let (v, gamma) = (&self.vectors, self.rule.gamma);
         let (mut sum, mut squares) = (0.0, 0.0);
         for slot in (0..v.used()).step_by(v.used().div_ceil(LOOKED_AT).max(1)) {
-            self.passes.meet(&v.mask, &v.observed[slot], gamma);
+            self.passes.count_shared(&v.mask, &v.observed[slot], gamma);
             let slots = (0..v.used()).filter(|&other| v.mask.get(0, 0, other) == 1);
             let size = v.observed[slot].len() as f64;
             // Standardised values have a mean square of 1.
@@ -76,7 +76,7 @@ impl SupportVectors {
 
 impl Vectors {
     /// Convert from values of `shift + stretch z` to values z.
-    fn change_units(&mut self, change: &Change) {
+    fn change_units(&mut self, translation: &Translation) {
         for slot in 0..self.used() {
             let has_constant = self.mask.get(0, 0, slot) == 1;
             if has_constant {
@@ -86,10 +86,10 @@ impl Vectors {
                 for c in 0..table.classes() {
                     let mut shifted = 0.0;
                     for &k in &self.listed[slot] {
-                        if change.coordinate(k).is_some() {
+                        if translation.coordinate(k).is_some() {
                             let value = table.at(k, c, slot);
-                            shifted += change.shift[k as usize] * change.share_of(k) * *value;
-                            *value *= change.stretch[k as usize];
+                            shifted += translation.shift[k as usize] * translation.share_of(k) * *value;
+                            *value *= translation.stretch[k as usize];
                         }
                     }
                     if has_constant {

@@ -9,28 +9,28 @@ use super::node::{NONE, Node};
 use super::shape::Shape;
 use super::split::{BINS, MOMENTS};
 use super::{Forest, LARGEST_TARGET};
-use crate::change::Change;
 use crate::learner::Learner;
 use crate::learners::codes::CODES;
 use crate::learners::moved_codes::{MovedCodes, gone_by, moved_owners};
+use crate::translation::Translation;
 
 /// Maximum for squares of targets.
 const MOST_SQUARES: f64 = 1e59;
 
 impl Forest {
-    /// Convert to the names and units of a merged model; see [`Learner::carry`].
-    pub(super) fn carry_over(&mut self, change: &Change) {
-        if change.is_none() {
+    /// Convert to the names and units of a merged model; see [`Learner::translate`].
+    pub(super) fn translate_all(&mut self, translation: &Translation) {
+        if translation.is_none() {
             return;
         }
-        self.forget(&gone_by(change));
-        let (shape, codes) = (&self.shape, &MovedCodes::new(&self.codes, change));
+        self.forget(&gone_by(translation));
+        let (shape, codes) = (&self.shape, &MovedCodes::new(&self.codes, translation));
         for tree in &mut self.trees {
             for node in &mut tree.nodes {
-                node.carry(codes, shape, change);
+                node.translate(codes, shape, translation);
             }
-            if shape.regression && change.target != (0.0, 1.0) {
-                tree.sums.chunks_exact_mut(2).for_each(|sums| change_target(sums, change.target));
+            if shape.regression && translation.target != (0.0, 1.0) {
+                tree.sums.chunks_exact_mut(2).for_each(|sums| change_target(sums, translation.target));
             }
         }
         self.replays.change(
@@ -38,12 +38,12 @@ impl Forest {
             |label| {
                 let mut target = [label, 0.0];
                 if shape.regression {
-                    change_target(&mut target, change.target);
+                    change_target(&mut target, translation.target);
                 }
                 target[0]
             },
         );
-        let owners = moved_owners(&self.codes, change);
+        let owners = moved_owners(&self.codes, translation);
         self.codes.restore(owners);
     }
 }
@@ -55,10 +55,10 @@ fn change_target(sums: &mut [f64], (shift, stretch): (f64, f64)) {
 }
 
 impl Node {
-    fn carry(&mut self, codes: &MovedCodes, shape: &Shape, change: &Change) {
+    fn translate(&mut self, codes: &MovedCodes, shape: &Shape, translation: &Translation) {
         if self.coordinate != NONE {
             let old = self.coordinate;
-            self.coordinate = change.coordinate(old).unwrap_or(old);
+            self.coordinate = translation.coordinate(old).unwrap_or(old);
             // Other cuts separate observed from missing values.
             if self.cut < CODES
                 && let Some(scaled) = codes.scaling(old)
@@ -67,17 +67,17 @@ impl Node {
             }
         }
         if let Some(leaf) = &mut self.leaf {
-            leaf.carry(codes, shape, change);
+            leaf.translate(codes, shape, translation);
         }
     }
 }
 
 impl Leaf {
-    fn carry(&mut self, codes: &MovedCodes, shape: &Shape, change: &Change) {
+    fn translate(&mut self, codes: &MovedCodes, shape: &Shape, translation: &Translation) {
         let (size, groups, mut before) = (shape.cells(), shape.groups(), Vec::new());
         for (candidate, cells) in self.candidates.iter_mut().zip(self.cells.chunks_exact_mut(size)) {
             let old = *candidate;
-            let coordinate = change.coordinate(old.coordinate).unwrap_or(old.coordinate);
+            let coordinate = translation.coordinate(old.coordinate).unwrap_or(old.coordinate);
             candidate.coordinate = coordinate;
             let Some(scaled) = codes.scaling(old.coordinate) else { continue };
             let moved = |code: u16| codes.moved(code.min(CODES - 1), &scaled);
@@ -95,11 +95,11 @@ impl Leaf {
                 cells[to..to + groups].iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
             }
         }
-        if shape.regression && change.target != (0.0, 1.0) {
+        if shape.regression && translation.target != (0.0, 1.0) {
             let mut centre = [self.centre, 0.0];
-            change_target(&mut centre, change.target);
+            change_target(&mut centre, translation.target);
             self.centre = centre[0];
-            let stretch = change.target.1 as f32;
+            let stretch = translation.target.1 as f32;
             for moments in self.cells.chunks_exact_mut(MOMENTS) {
                 moments[1] = (moments[1] / stretch).clamp(f32::MIN, f32::MAX);
                 moments[2] = (moments[2] / (stretch * stretch)).clamp(f32::MIN, f32::MAX);

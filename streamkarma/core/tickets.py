@@ -40,21 +40,21 @@ class LateLabels(NamedTuple):
         return cls(np.zeros(events, np.uint64), no, no)
 
 
-class Asked:
+class TicketRegistry:
     """Predicted events whose labels are outstanding, recognised by their content."""
 
     def __init__(self) -> None:
-        self.engine = _engine.Asked()
+        self.engine = _engine.TicketRegistry()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.arrays()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.engine = _engine.Asked()
+        self.engine = _engine.TicketRegistry()
         self.restore(dict(state))
 
     def tickets(
-        self, events: Block | Encoded, learned: NDArray[np.bool_], asked: NDArray[np.bool_]
+        self, events: Block | Encoded, learned: NDArray[np.bool_], awaiting: NDArray[np.bool_]
     ) -> NDArray[np.uint64]:
         """Record events by their values before encoding, and return their tickets.
 
@@ -64,15 +64,15 @@ class Asked:
             T events; a block must hold the values from before encoding.
         learned
             Shape (T,): whether the event has a label and is learned.
-        asked
-            Shape (T,): whether it has no label yet. An event with a label and weight 0 is neither.
+        awaiting
+            Shape (T,): whether it awaits its label. An event with a label and weight 0 is neither.
 
         Returns
         -------
         Shape (T,): the number of an event, the same when it is predicted and when it is learned; 0 for
         others.
         """
-        return self.engine.tickets(events, learned, asked)
+        return self.engine.tickets(events, learned, awaiting)
 
     def arrays(self) -> Arrays:
         """The state: what ``restore`` takes."""

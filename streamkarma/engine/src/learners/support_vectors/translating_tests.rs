@@ -1,27 +1,27 @@
 use super::merging_tests::{ATTRIBUTES, event, model, predict, taught};
 use super::tests::*;
 use super::*;
-use crate::change::DROPPED;
-use crate::random::Random;
+use crate::test_random::TestRandom;
+use crate::translation::DROPPED;
 
 /// The identity for the events here, in which attribute a has the coordinates 2a and 2a + 1.
-pub(super) fn unchanged() -> Change {
-    Change::none(ATTRIBUTES, (0..2 * ATTRIBUTES as u32).map(|k| k / 2).collect())
+pub(super) fn unchanged() -> Translation {
+    Translation::none(ATTRIBUTES, (0..2 * ATTRIBUTES as u32).map(|k| k / 2).collect())
 }
 
 #[test]
 fn names_are_translated() {
     let before = taught(&model(RULE, 1, true), 4, 80);
     let mut after = before.clone();
-    after.carry(&unchanged()).unwrap();
+    after.translate(&unchanged()).unwrap();
     assert_eq!(after.state(), before.state());
-    let mut change = unchanged();
-    change.attributes = vec![0, 9, 3, 2, DROPPED, 8, 1];
-    change.coordinates = vec![0, 1, 18, 19, 6, 7, 4, 5, DROPPED, DROPPED, 16, 17, 2, DROPPED];
-    (change.attribute_count, change.coordinate_count) = (10, 20);
-    after.carry(&change).unwrap();
+    let mut translation = unchanged();
+    translation.attributes = vec![0, 9, 3, 2, DROPPED, 8, 1];
+    translation.coordinates = vec![0, 1, 18, 19, 6, 7, 4, 5, DROPPED, DROPPED, 16, 17, 2, DROPPED];
+    (translation.attribute_count, translation.coordinate_count) = (10, 20);
+    after.translate(&translation).unwrap();
     after.clone().restore(&after.state(), 10, 20).unwrap();
-    let mut random = Random(6);
+    let mut random = TestRandom(6);
     for _ in 0..30 {
         let old = event(&mut random);
         if old.0.contains(&4) || old.1.contains(&13) {
@@ -29,7 +29,7 @@ fn names_are_translated() {
         }
         let mut items: Vec<(u32, u32, f64)> = Vec::new();
         for ((a, k), value) in old.0.iter().zip(&old.1).zip(&old.2) {
-            items.push((change.attribute(*a).unwrap(), change.coordinate(*k).unwrap(), *value));
+            items.push((translation.attribute(*a).unwrap(), translation.coordinate(*k).unwrap(), *value));
         }
         items.sort_by_key(|item| item.1);
         let new = Owned(
@@ -44,7 +44,7 @@ fn names_are_translated() {
 #[test]
 fn value_and_target_units_are_translated() {
     let rule = Rule { normalize: false, rho: 10.0, loss: Loss::Squared, ..RULE };
-    let mut random = Random(6);
+    let mut random = TestRandom(6);
     // Events that have all attributes, so that a shift affects only the constant.
     let mut full = || {
         let values = (0..4).map(|k| if k == 0 { 1.0 } else { random.unit() });
@@ -53,16 +53,16 @@ fn value_and_target_units_are_translated() {
     for average in [false, true] {
         let mut before = model(rule, 1, average);
         (0..50).for_each(|t| drop(learn(&mut before, &full(), f64::from(t % 3), 1.0)));
-        let mut change = Change::none(4, (0..4).collect());
-        (change.shift, change.stretch) = (vec![0.0, 0.3, -0.5, 0.0], vec![1.0, 2.0, 0.7, 1.0]);
-        change.target = (0.4, 3.0);
+        let mut translation = Translation::none(4, (0..4).collect());
+        (translation.shift, translation.stretch) = (vec![0.0, 0.3, -0.5, 0.0], vec![1.0, 2.0, 0.7, 1.0]);
+        translation.target = (0.4, 3.0);
         let mut after = before.clone();
-        after.carry(&change).unwrap();
+        after.translate(&translation).unwrap();
         for _ in 0..20 {
             let new = full();
             let mut old = new.clone();
             for k in 0..4 {
-                old.2[k] = change.shift[k] + change.stretch[k] * new.2[k];
+                old.2[k] = translation.shift[k] + translation.stretch[k] * new.2[k];
             }
             let expected = (predict(&before, &old)[0] - 0.4) / 3.0;
             assert_close(&predict(&after, &new), &[expected]);
@@ -75,8 +75,8 @@ fn target_shift_is_nearly_uniform() {
     let rule = Rule { loss: Loss::Squared, rho: 0.5, ..RULE };
     let before = taught(&model(rule, 1, false), 4, 300);
     let mut after = before.clone();
-    after.carry(&Change { target: (0.5, 1.0), ..unchanged() }).unwrap();
-    let mut random = Random(6);
+    after.translate(&Translation { target: (0.5, 1.0), ..unchanged() }).unwrap();
+    let mut random = TestRandom(6);
     let away: Vec<f64> = (0..50)
         .map(|_| {
             let event = event(&mut random);

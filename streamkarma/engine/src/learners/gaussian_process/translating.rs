@@ -2,25 +2,25 @@
 //! of all parts. Renaming does not change predictions, because values and targets are stored in their original units.
 
 use super::GaussianProcess;
-use crate::change::Change;
 use crate::learner::{Learner, Unit};
 use crate::learners::moved_codes::dropped_by;
 use crate::merging::learned_since;
 use crate::state::Refused;
+use crate::translation::Translation;
 
 impl GaussianProcess {
-    /// Translate to the names and units of a merged model; see [`Learner::carry`].
-    pub(super) fn carry_over(&mut self, change: &Change) {
-        if change.is_none() {
+    /// Translate to the names and units of a merged model; see [`Learner::translate`].
+    pub(super) fn translate_all(&mut self, translation: &Translation) {
+        if translation.is_none() {
             return;
         }
         if let Some(fitted) = &mut self.fitted {
-            fitted.inputs.forget(&dropped_by(change));
+            fitted.inputs.forget(&dropped_by(translation));
             for input in &mut fitted.inputs.0 {
-                input.coordinate = change.coordinate(input.coordinate).unwrap_or(input.coordinate);
+                input.coordinate = translation.coordinate(input.coordinate).unwrap_or(input.coordinate);
             }
         }
-        self.refits.carry(change);
+        self.refits.translate(translation);
     }
 
     /// Merge what the parts have learned; see [`Learner::merge`].

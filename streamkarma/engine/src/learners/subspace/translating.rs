@@ -15,44 +15,44 @@ use super::ppca::Ppca;
 use super::state::attributes_of;
 use super::{Form, NOBODY, Subspace};
 use crate::block::Evicted;
-use crate::change::{Change, DROPPED};
+use crate::translation::{DROPPED, Translation};
 
 impl Subspace {
-    /// See [`crate::learner::Learner::carry`].
-    pub(super) fn go_over(&mut self, change: &Change) {
-        if change.keeps_names() && change.keeps_scales() && change.target == (0.0, 1.0) {
+    /// See [`crate::learner::Learner::translate`].
+    pub(super) fn go_over(&mut self, translation: &Translation) {
+        if translation.keeps_names() && translation.keeps_scales() && translation.target == (0.0, 1.0) {
             return;
         }
         let is_owned = |(_, owner): &(usize, &u32)| **owner != NOBODY;
         let owned = self.owners.iter().enumerate().filter(is_owned);
-        let dropped = owned.filter(|&(k, &owner)| change.place_of(owner, k as u32).is_none());
+        let dropped = owned.filter(|&(k, &owner)| translation.place_of(owner, k as u32).is_none());
         let coordinates: Vec<u32> = dropped.map(|(k, _)| k as u32).collect();
         let counts = self.attribute_counts().into_iter().map(|counts| counts.clone()).collect::<Vec<_>>();
         if !coordinates.is_empty() {
             self.clear(&Evicted { coordinates, ..Evicted::default() });
         }
-        self.examples.carry(change);
-        let moves = self.moves(change);
-        self.carry_form(change);
-        self.put_back(&counts, change);
+        self.examples.translate(translation);
+        let moves = self.moves(translation);
+        self.translate_form(translation);
+        self.put_back(&counts, translation);
         let room = self.room_for_weights();
         let constant = self.settings.rank as u32;
         for model in self.models_mut() {
             model.transfer(&moves, room);
             if room > constant as usize {
-                model.retarget(change.target, constant, 1.0);
+                model.retarget(translation.target, constant, 1.0);
             }
         }
-        let unit = change.target.1 * change.target.1;
+        let unit = translation.target.1 * translation.target.1;
         for replayed in self.heads.iter_mut().filter_map(|head| head.replayed.as_mut()) {
             replayed.losses.iter_mut().for_each(|loss| *loss /= unit);
         }
     }
 
     /// Keep the counts of attributes that lost all their coordinates, which those that continued from here include.
-    fn put_back(&mut self, counts: &[Vec<f64>], change: &Change) {
+    fn put_back(&mut self, counts: &[Vec<f64>], translation: &Translation) {
         for (own, before) in self.attribute_counts().into_iter().zip(counts) {
-            for (&to, &count) in change.attributes.iter().zip(before).filter(|(to, _)| **to != DROPPED) {
+            for (&to, &count) in translation.attributes.iter().zip(before).filter(|(to, _)| **to != DROPPED) {
                 if own.get(to as usize).is_none_or(|&known| known == 0.0) && count > 0.0 {
                     own.resize(own.len().max(to as usize + 1), 0.0);
                     own[to as usize] = count;
@@ -70,18 +70,18 @@ impl Subspace {
     }
 
     /// The moves of the weights.
-    fn moves(&self, change: &Change) -> Vec<Move> {
+    fn moves(&self, translation: &Translation) -> Vec<Move> {
         let rank = self.settings.rank as u32;
         let (value, indicator) = (|k: u32| rank + 2 * k, |a: u32| rank + 2 * a + 1);
         let mut moves: Vec<Move> = (0..rank).map(|i| Move::stretched(i, i, 1.0)).collect();
         for (a, _) in self.known.iter().enumerate().filter(|(_, is)| **is) {
-            moves.push(Move::stretched(indicator(a as u32), indicator(change.attributes[a]), 1.0));
+            moves.push(Move::stretched(indicator(a as u32), indicator(translation.attributes[a]), 1.0));
         }
         for (k, &owner) in self.owners.iter().enumerate() {
-            let Some((_, to)) = change.place_of(owner, k as u32) else { continue };
+            let Some((_, to)) = translation.place_of(owner, k as u32) else { continue };
             let from = value(k as u32);
-            moves.push(Move::stretched(from, value(to), change.stretch[k]));
-            let shift = change.shift[k] * self.weighed_share(k as u32, change);
+            moves.push(Move::stretched(from, value(to), translation.stretch[k]));
+            let shift = translation.shift[k] * self.weighed_share(k as u32, translation);
             if shift != 0.0 {
                 moves.push(Move::shifted(from, rank, shift));
             }
@@ -90,33 +90,33 @@ impl Subspace {
     }
 
     /// The fraction of the events in which the feature of a coordinate includes its mean.
-    fn weighed_share(&self, coordinate: u32, change: &Change) -> f64 {
+    fn weighed_share(&self, coordinate: u32, translation: &Translation) -> f64 {
         match &self.form {
             Form::Pairs(pairs) if pairs.is_wide() && pairs.is_plain(coordinate) => {
-                change.share_of(coordinate)
+                translation.share_of(coordinate)
             }
             Form::Pairs(_) => 1.0,
             Form::Factor(_) => 0.0,
         }
     }
 
-    fn carry_form(&mut self, change: &Change) {
-        let places = self.owners.iter().zip(0..).filter_map(|(&owner, k)| change.place_of(owner, k));
+    fn translate_form(&mut self, translation: &Translation) {
+        let places = self.owners.iter().zip(0..).filter_map(|(&owner, k)| translation.place_of(owner, k));
         let mut owners = Vec::new();
         for (attribute, k) in places {
             owners.resize(owners.len().max(k as usize + 1), NOBODY);
             owners[k as usize] = attribute;
         }
         match &mut self.form {
-            Form::Pairs(pairs) => **pairs = pairs.carried(&owners, &self.owners, change),
-            Form::Factor(ppca) => **ppca = ppca.carried(&owners, &self.owners, change),
+            Form::Pairs(pairs) => **pairs = pairs.translated(&owners, &self.owners, translation),
+            Form::Factor(ppca) => **ppca = ppca.translated(&owners, &self.owners, translation),
         }
         self.owners = owners;
         self.known = self.owning();
     }
 }
 
-impl Change {
+impl Translation {
     /// What a coordinate and its owner become: the new attribute and the new coordinate.
     fn place_of(&self, owner: u32, coordinate: u32) -> Option<(u32, u32)> {
         let place = |all: &[u32], at: u32| all.get(at as usize).copied().filter(|&to| to != DROPPED);
@@ -124,39 +124,39 @@ impl Change {
     }
 
     /// Translate a sum over `count` values of a coordinate; those of other coordinates stay as they are.
-    fn carry_sum(&self, coordinate: usize, sum: f64, count: f64) -> f64 {
+    fn translate_sum(&self, coordinate: usize, sum: f64, count: f64) -> f64 {
         (sum - self.shift[coordinate] * count) / self.stretch[coordinate]
     }
 }
 
 impl Pairs {
     /// The same pairs with these owners; `before` has the current ones.
-    fn carried(&self, owners: &[u32], before: &[u32], change: &Change) -> Self {
-        let mut carried = Self::new(self.most);
-        carried.next_turn = self.next_turn;
-        carried.grow(attributes_of(owners), owners.len());
+    fn translated(&self, owners: &[u32], before: &[u32], translation: &Translation) -> Self {
+        let mut translated = Self::new(self.most);
+        translated.next_turn = self.next_turn;
+        translated.grow(attributes_of(owners), owners.len());
         let mut from = vec![NOBODY; owners.len()];
         for (k, &owner) in before.iter().enumerate() {
-            let Some((a, to)) = change.place_of(owner, k as u32) else { continue };
+            let Some((a, to)) = translation.place_of(owner, k as u32) else { continue };
             from[to as usize] = k as u32;
             let (a, to, owner) = (a as usize, to as usize, owner as usize);
-            carried.observed[a] = self.observed[owner];
-            carried.turns[a] = self.turns[owner];
-            carried.value_counts[to] = self.value_counts[k];
-            carried.sums[to] = change.carry_sum(k, self.sums[k], self.observed[owner]);
-            carried.is_redundant[to] = self.is_redundant[k];
+            translated.observed[a] = self.observed[owner];
+            translated.turns[a] = self.turns[owner];
+            translated.value_counts[to] = self.value_counts[k];
+            translated.sums[to] = translation.translate_sum(k, self.sums[k], self.observed[owner]);
+            translated.is_redundant[to] = self.is_redundant[k];
         }
         for (k, &owner) in owners.iter().enumerate().filter(|(_, owner)| **owner != NOBODY) {
-            if !carried.is_wide() || self.coordinates.of(from[k]).is_some() {
-                carried.seat(owner, k as u32);
+            if !translated.is_wide() || self.coordinates.of(from[k]).is_some() {
+                translated.seat(owner, k as u32);
             }
         }
-        carried.carry_moments(self, owners, &from, change);
-        carried
+        translated.translate_moments(self, owners, &from, translation);
+        translated
     }
 
     /// Take over the moments of `pairs`; `from` has the old coordinate of each new one.
-    fn carry_moments(&mut self, pairs: &Self, owners: &[u32], from: &[u32], change: &Change) {
+    fn translate_moments(&mut self, pairs: &Self, owners: &[u32], from: &[u32], translation: &Translation) {
         let seats = self.coordinates_in_order(owners).into_iter();
         let seats = seats.filter_map(|(slot, k)| Some((slot, pairs.moved(from[k as usize])?)));
         let seats: Vec<(usize, Moved)> = seats.collect();
@@ -171,17 +171,19 @@ impl Pairs {
                 let count = old.joint_count(one.home as u32, other.home as u32);
                 // One factor after the other: Σ x_i' x_j, and then Σ x_i' x_j'.
                 let products = old.product(one.slot, other.slot);
-                let halfway = change.carry_sum(one.coordinate, products, count * other.mean);
-                let firsts = change.carry_sum(one.coordinate, count * one.mean, count);
-                new.sums.row_mut(*slot)[*other_slot] = change.carry_sum(other.coordinate, halfway, firsts);
+                let halfway = translation.translate_sum(one.coordinate, products, count * other.mean);
+                let firsts = translation.translate_sum(one.coordinate, count * one.mean, count);
+                new.sums.row_mut(*slot)[*other_slot] =
+                    translation.translate_sum(other.coordinate, halfway, firsts);
             }
             for (other_slot, other) in &seats {
-                let sign = (change.stretch[one.coordinate] * change.stretch[other.coordinate]).signum();
+                let sign =
+                    (translation.stretch[one.coordinate] * translation.stretch[other.coordinate]).signum();
                 new.correlations.row_mut(*slot)[*other_slot] =
                     sign * old.correlations.row(one.slot)[other.slot];
             }
-            new.means[*slot] = change.carry_sum(one.coordinate, old.means[one.slot], 1.0);
-            new.deviations[*slot] = old.deviations[one.slot] / change.stretch[one.coordinate].abs();
+            new.means[*slot] = translation.translate_sum(one.coordinate, old.means[one.slot], 1.0);
+            new.deviations[*slot] = old.deviations[one.slot] / translation.stretch[one.coordinate].abs();
             (new.worths[*slot], new.active[*slot]) = (old.worths[one.slot], old.active[one.slot]);
         }
     }
@@ -207,45 +209,45 @@ struct Moved {
 
 impl Ppca {
     /// The same factor with these owners; `before` has the current ones.
-    fn carried(&self, owners: &[u32], before: &[u32], change: &Change) -> Self {
-        let (mut carried, rank) = (Self::new(self.rank()), self.rank());
-        carried.grow(attributes_of(owners), owners.len());
+    fn translated(&self, owners: &[u32], before: &[u32], translation: &Translation) -> Self {
+        let (mut translated, rank) = (Self::new(self.rank()), self.rank());
+        translated.grow(attributes_of(owners), owners.len());
         for (k, &owner) in before.iter().enumerate() {
-            let Some((a, to)) = change.place_of(owner, k as u32) else { continue };
+            let Some((a, to)) = translation.place_of(owner, k as u32) else { continue };
             let (to, observed) = (to as usize, self.observed[owner as usize]);
-            carried.observed[a as usize] = observed;
-            carried.value_counts[to] = self.value_counts[k];
-            carried.sums[to] = change.carry_sum(k, self.sums[k], observed);
-            let halfway = change.carry_sum(k, self.squares[k], self.sums[k]);
-            carried.squares[to] = change.carry_sum(k, halfway, carried.sums[to]).max(0.0);
-            carried.noise[to] = self.noise[k];
-            let row = carried.rows[to * rank..][..rank].iter_mut().zip(self.row(k));
-            row.for_each(|(to, from)| *to = change.stretch[k].signum() * from);
+            translated.observed[a as usize] = observed;
+            translated.value_counts[to] = self.value_counts[k];
+            translated.sums[to] = translation.translate_sum(k, self.sums[k], observed);
+            let halfway = translation.translate_sum(k, self.squares[k], self.sums[k]);
+            translated.squares[to] = translation.translate_sum(k, halfway, translated.sums[to]).max(0.0);
+            translated.noise[to] = self.noise[k];
+            let row = translated.rows[to * rank..][..rank].iter_mut().zip(self.row(k));
+            row.for_each(|(to, from)| *to = translation.stretch[k].signum() * from);
         }
-        carried
+        translated
     }
 }
 
 impl Examples {
-    fn carry(&mut self, change: &Change) {
+    fn translate(&mut self, translation: &Translation) {
         for example in &mut self.all {
-            example.carry(change);
+            example.translate(translation);
         }
         self.items = self.all.iter().map(|each| each.values.len()).sum();
     }
 }
 
 impl Example {
-    fn carry(&mut self, change: &Change) {
+    fn translate(&mut self, translation: &Translation) {
         let items = self.attributes.iter().zip(&self.coordinates).zip(&self.values);
         let moved = items.filter_map(|((&a, &k), &value)| {
-            Some((change.place_of(a, k)?, change.carry_sum(k as usize, value, 1.0)))
+            Some((translation.place_of(a, k)?, translation.translate_sum(k as usize, value, 1.0)))
         });
         let mut moved: Vec<((u32, u32), f64)> = moved.collect();
         moved.sort_by_key(|&(place, _)| place);
         let (places, values): (Vec<(u32, u32)>, Vec<f64>) = moved.into_iter().unzip();
         (self.attributes, self.coordinates) = places.into_iter().unzip();
         self.values = values;
-        self.label = (self.label - change.target.0) / change.target.1;
+        self.label = (self.label - translation.target.0) / translation.target.1;
     }
 }

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use super::encoded::Given;
 use super::explaining::check_event;
 use super::state::{from_python, to_python};
-use crate::asked;
+use crate::tickets;
 
 /// The name of the state's array.
 const NAME: &str = "asked";
@@ -16,13 +16,13 @@ const NAME: &str = "asked";
 /// Events that were predicted and await their label, identified by their content.
 #[pyclass(module = "streamkarma._engine")]
 #[derive(Default)]
-pub struct Asked {
+pub struct TicketRegistry {
     /// The engine's own type.
-    pub inner: asked::Asked,
+    pub inner: tickets::TicketRegistry,
 }
 
 #[pymethods]
-impl Asked {
+impl TicketRegistry {
     #[new]
     fn new() -> Self {
         Self::default()
@@ -34,16 +34,16 @@ impl Asked {
         py: Python<'py>,
         events: Given<'py>,
         learned: PyReadonlyArray1<'py, bool>,
-        asked: PyReadonlyArray1<'py, bool>,
+        awaiting: PyReadonlyArray1<'py, bool>,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let given = events.own_events()?;
         let (raw, events) = (given.raw(), given.raw().len());
-        let (learned, asked) = (learned.as_array().to_vec(), asked.as_array().to_vec());
-        if [learned.len(), asked.len()] != [events; 2] {
+        let (learned, awaiting) = (learned.as_array().to_vec(), awaiting.as_array().to_vec());
+        if [learned.len(), awaiting.len()] != [events; 2] {
             return Err(PyValueError::new_err("the marks do not fit the block"));
         }
         let mut tickets = vec![0; events];
-        self.inner.tickets(&raw, &learned, &asked, &mut tickets);
+        self.inner.tickets(&raw, &learned, &awaiting, &mut tickets);
         Ok(tickets.into_pyarray(py))
     }
 

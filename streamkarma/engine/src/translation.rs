@@ -3,8 +3,8 @@
 //! Models trained separately are merged in three steps, each of which a learner implements:
 //!
 //! 1. [`relabel`](crate::learner::Learner::relabel): all of them number the classes alike;
-//! 2. [`carry`](crate::learner::Learner::carry): all of them get the names and scales of the merged model, see
-//!    [`Change`];
+//! 2. [`translate`](crate::learner::Learner::translate): all of them get the names and scales of the merged model, see
+//!    [`Translation`];
 //! 3. [`merge`](crate::learner::Learner::merge): their common base takes in what each has learned since,
 //!    `base + Σ (part - base)`, in coordinates where that makes sense.
 
@@ -16,7 +16,7 @@ pub const DROPPED: u32 = u32::MAX;
 /// A standardised value of the model is `shift + stretch z`, where z is its value in the merged model; 0 and 1 where a
 /// value is not standardised.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Change {
+pub struct Translation {
     /// The new index of each attribute, the constant first; [`DROPPED`] for free ones.
     pub attributes: Vec<u32>,
     /// The new index of each coordinate, the constant's first; [`DROPPED`] for free ones.
@@ -39,7 +39,7 @@ pub struct Change {
     pub target: (f64, f64),
 }
 
-impl Change {
+impl Translation {
     /// The identity, for a model with this many attributes, and coordinates that belong to `owners`.
     pub fn none(attributes: usize, owners: Vec<u32>) -> Self {
         let coordinates = owners.len();

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import KARMAMixtureClassifier, KARMAMixtureRegressor, load, save
-from streamkarma.core.asked import Asked
+from streamkarma.core.tickets import TicketRegistry
 from streamkarma.events.block import Block
 
 Items = list[tuple[int, float]]  # coordinate, value
@@ -39,7 +39,7 @@ def event(number: int, rng: np.random.Generator | None = None) -> Items:
     return [every[i] for i in rng.permutation(len(every))]
 
 
-def told(model: Asked, *steps: tuple[int, bool]) -> list[int]:
+def told(model: TicketRegistry, *steps: tuple[int, bool]) -> list[int]:
     """The tickets of events by number, each predicted (False) or learned (True), one at a time."""
     return [
         int(model.tickets(block_of([event(n)]), np.array([learned]), np.array([not learned]))[0])
@@ -64,15 +64,15 @@ def same_state(one: Any, other: Any, apart: tuple[str, ...] = ()) -> bool:
 def test_an_event_has_one_ticket_until_it_is_learned_however_events_are_cut_into_blocks(
     steps: list[tuple[int, bool]], cuts: list[int], seed: int
 ) -> None:
-    rng, model, tickets = np.random.default_rng(seed), Asked(), []
+    rng, model, tickets = np.random.default_rng(seed), TicketRegistry(), []
     for begin, end in pairwise(sorted({0, len(steps), *(c for c in cuts if c < len(steps))})):
         raw = block_of([event(number, rng) for number, _ in steps[begin:end]])
         learned = np.array([is_learned for _, is_learned in steps[begin:end]], bool)
         tickets += model.tickets(raw, learned, ~learned).tolist()
-        resumed = Asked()
+        resumed = TicketRegistry()
         resumed.restore(model.arrays())
         model = resumed
-    alone = Asked()
+    alone = TicketRegistry()
     assert tickets == told(alone, *steps)
     assert model.arrays()["asked"].tobytes() == alone.arrays()["asked"].tobytes()
     waiting: dict[int, int] = {}
@@ -83,13 +83,13 @@ def test_an_event_has_one_ticket_until_it_is_learned_however_events_are_cut_into
 
 
 def test_labels_that_are_there_at_once_have_no_ticket() -> None:
-    assert told(Asked(), *[(n, True) for n in range(5)]) == [0] * 5
+    assert told(TicketRegistry(), *[(n, True) for n in range(5)]) == [0] * 5
     # When it is learned a second time, it is a new event.
-    assert told(Asked(), (1, False), (1, False), (1, True), (1, True))[3] == 0
+    assert told(TicketRegistry(), (1, False), (1, False), (1, True), (1, True))[3] == 0
 
 
 def test_events_of_which_no_name_is_known_do_not_wait() -> None:
-    model, empty = Asked(), block_of([[], []])
+    model, empty = TicketRegistry(), block_of([[], []])
     assert model.tickets(block_of([]), np.zeros(0, bool), np.zeros(0, bool)).shape == (0,)
     assert model.tickets(empty, np.zeros(2, bool), np.ones(2, bool)).tolist() == [0, 0]
     assert told(model, (1, True)) == [0]
@@ -104,7 +104,7 @@ def test_events_of_which_no_name_is_known_do_not_wait() -> None:
 
 
 def test_past_the_bound_the_oldest_is_dropped() -> None:
-    model, count = Asked(), MOST + 2
+    model, count = TicketRegistry(), MOST + 2
     raw, all_of_them = block_of([[(1, float(n))] for n in range(count)]), np.ones(count, bool)
     asked = model.tickets(raw, ~all_of_them, all_of_them)
     assert len(model.arrays()["asked"]) == MOST
@@ -122,12 +122,12 @@ def test_past_the_bound_the_oldest_is_dropped() -> None:
     ],
 )
 def test_a_state_that_contradicts_itself_is_refused(change: Any) -> None:
-    model = Asked()
+    model = TicketRegistry()
     told(model, *[(n, False) for n in range(1, 5)])
     arrays = model.arrays()
     arrays["asked"] = change(arrays["asked"])
     with pytest.raises(ValueError, match="contradict|unsupported type|larger than"):
-        Asked().restore(arrays)
+        TicketRegistry().restore(arrays)
 
 
 def stream_of(seed: int, count: int, third: bool = False) -> tuple[Records, list[Any]]:
