@@ -545,7 +545,7 @@ def test_an_event_with_a_wrong_time_does_not_keep_others_from_expiring() -> None
         pending.keep_label(b"label %d" % n, True, now)
     assert (pending.expired, pending.unmatched, pending.sizes()) == (19, 19, {"events": 2, "labels": 2})
     # Those that have found their label do not expire, nor do later ones with the same id.
-    pending.settle(b"20")
+    pending.resolve(b"20")
     pending.keep(b"20", event, pending.turn_to(4200.0))
     pending.expire(4250.0)
     assert pending.event_of(b"20") is event

@@ -283,14 +283,14 @@ def test_what_an_attribute_alone_tells() -> None:
     rng = np.random.default_rng(0)
     y = rng.normal(size=1000)
     number = Label(y.tolist(), is_number=True)
-    assert number.told((3 * y + 1).tolist()).share > 0.98
-    assert number.told(rng.normal(size=1000).tolist()).share < 0.05
-    assert 0.3 < number.told((y + rng.normal(size=1000)).tolist()).share < 0.6
+    assert number.predictive_power((3 * y + 1).tolist()).share > 0.98
+    assert number.predictive_power(rng.normal(size=1000).tolist()).share < 0.05
+    assert 0.3 < number.predictive_power((y + rng.normal(size=1000)).tolist()).share < 0.6
     classes = Label((y > 0).tolist(), is_number=False)
-    assert classes.told([None if each else "x" for each in y > 0]).errors == 1.0
-    assert classes.told([f"id{t}" for t in range(1000)]).share < 0.05
+    assert classes.predictive_power([None if each else "x" for each in y > 0]).errors == 1.0
+    assert classes.predictive_power([f"id{t}" for t in range(1000)]).share < 0.05
     skewed = Label([t % 10 == 0 for t in range(1000)], is_number=False)
-    assert skewed.told([None] * 1000).share == 0.0
+    assert skewed.predictive_power([None] * 1000).share == 0.0
 
 
 def test_many_attributes_take_bounded_room() -> None:
