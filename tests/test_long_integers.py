@@ -25,7 +25,7 @@ from streamkarma.connectors.tables.arrow import lines_of
 from streamkarma.errors import RecordError
 from streamkarma.events.labels import Labels
 from streamkarma.monitoring.server import _figures
-from streamkarma.profile.attribute import _told
+from streamkarma.profile.attribute import _as_text
 from streamkarma.spark.predicting import _fitting, _type_of
 from tests.cluster import Cluster, Record
 from tests.conftest import Program
@@ -355,7 +355,7 @@ def test_parsing_keeps_integers_of_any_length() -> None:
 
 
 def test_a_profile_tells_neighbours_apart(streamkarma: Program) -> None:
-    assert _told(PAIRS[0][0]) == str(PAIRS[0][0])
+    assert _as_text(PAIRS[0][0]) == str(PAIRS[0][0])
     records = [{"d": PAIRS[0][n % 2], "y": True} for n in range(10)]
     found = json.loads(streamkarma("profile", "--json", records=records).stdout)["attributes"]["d"]
     assert found["distinct"] == 2
