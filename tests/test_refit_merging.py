@@ -74,7 +74,7 @@ def test_trees_and_samples_go_over_to_other_names(instant: None, task: str, name
 def test_names_that_were_given_up_are_nobodys(instant: None) -> None:
     events = block(150, 1)
     gone = Refits(["boosting"], 300, False)
-    gone.begin(events._replace(gone=[(100, [2], [2])]))
+    gone.begin(events._replace(evicted=[(100, [2], [2])]))
     gone.run(slice(0, 150), labels_of(events, "binary"), np.ones(150), 1)
     merged = Refits(["boosting"], 300, False)
     merging.merge([merged, gone], [NOTHING, CHANGE])

@@ -89,7 +89,7 @@ def test_those_make_room_that_the_reference_says(stream: list[dict[str, Any]], m
         expected = reference.learn(event)
         block = encoded(by, [event])
         assert set(block.coordinates.tolist()) == expected
-        assert [gone for _, _, gone in block.gone] == ([sorted(reference.gone)] if reference.gone else [])
+        assert [gone for _, _, gone in block.evicted] == ([sorted(reference.gone)] if reference.gone else [])
         assert by.entries() == reference.places[1:]
         assert by.evicted == reference.evicted
     assert by.coordinate_count <= most
@@ -104,7 +104,7 @@ def test_what_is_predicted_looks_as_when_it_is_learned(stream: Any, most: int, s
         predicted = encoded(by, [event], learned=False)
         after = (by.entries(), by.moments().tobytes(), by.uses().tobytes(), by.ignored, by.evicted)
         assert before == after
-        assert predicted.gone == []
+        assert predicted.evicted == []
         learned = encoded(by, [event])
         assert len(learned.coordinates) == len(predicted.coordinates)
         assert sorted(zip(learned.values.tolist(), strict=True)) == sorted(
@@ -124,7 +124,7 @@ def test_resumed_or_copied_it_goes_on_and_the_order_of_keys_does_not_show(
         rng.shuffle(keys)
         expected, found = encoded(one, [event]), encoded(other, [{key: event[key] for key in keys}])
         assert [a.tobytes() for a in expected[:4]] == [a.tobytes() for a in found[:4]]
-        assert expected.gone == found.gone
+        assert expected.evicted == found.evicted
         if t % 7 == 3:
             other = restored(other, encoder(**bounds))
         elif t % 7 == 5:
@@ -170,7 +170,7 @@ def test_a_table_is_its_rows_whose_columns_come_and_go() -> None:
     one.read_table(columns, table, [True] * 200, events)
     found, expected = Block(*events.block), encoded(other, rows)
     assert [a.tobytes() for a in found[:4]] == [a.tobytes() for a in expected[:4]]
-    assert found.gone == expected.gone != []
+    assert found.evicted == expected.evicted != []
 
 
 def test_lines_are_dicts() -> None:
@@ -181,7 +181,7 @@ def test_lines_are_dicts() -> None:
     reader.know([0, 1])
     found, expected = Block(*reader.read(one, text, 0, 1000).events.block), encoded(other, split(stream)[0])
     assert [a.tobytes() for a in found[:4]] == [a.tobytes() for a in expected[:4]]
-    assert found.gone == expected.gone != []
+    assert found.evicted == expected.evicted != []
 
 
 @pytest.mark.parametrize("made", KINDS)

@@ -23,7 +23,7 @@ class Block(NamedTuple):
         Shape (items,): the position of the value. One per observed attribute, several for one with tags.
     values
         Shape (items,): the value; NaN if missing, before encoding only.
-    gone
+    evicted
         Attributes and coordinates evicted before an event, whose indices are then reused: the index of the
         event, and both in ascending order.
     """
@@ -32,4 +32,4 @@ class Block(NamedTuple):
     attributes: NDArray[np.int32]
     coordinates: NDArray[np.int32]
     values: NDArray[np.float64]
-    gone: Sequence[tuple[int, Sequence[int], Sequence[int]]] = ()
+    evicted: Sequence[tuple[int, Sequence[int], Sequence[int]]] = ()

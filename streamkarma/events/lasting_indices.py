@@ -26,7 +26,7 @@ class LastingIndices:
     --------
     >>> indices = LastingIndices()
     >>> first = Block(np.array([0, 1]), np.int32([1]), np.int32([1]), np.ones(1))
-    >>> second = first._replace(gone=[(0, [1], [1])])
+    >>> second = first._replace(evicted=[(0, [1], [1])])
     >>> [indices.block(each).coordinates.tolist() for each in (first, second, first)]
     [[1], [1073741825], [1073741825]]
     """
@@ -38,25 +38,25 @@ class LastingIndices:
 
     def block(self, block: Block) -> Block:
         """The events of a block with lasting indices; blocks must come in the order of the stream."""
-        if not self._coordinates and not block.gone:
+        if not self._coordinates and not block.evicted:
             return block
         attributes, coordinates = block.attributes.copy(), block.coordinates.copy()
         begin = 0
-        for t, gone_attributes, gone_coordinates in [*block.gone, (len(block.starts) - 1, (), ())]:
+        for t, evicted_attributes, evicted_coordinates in [*block.evicted, (len(block.starts) - 1, (), ())]:
             part = slice(begin, int(block.starts[t]))
             attributes[part] = _translated(attributes[part], self._attributes)
             coordinates[part] = _translated(coordinates[part], self._coordinates)
-            self._give_up(self._attributes, gone_attributes)
-            self._give_up(self._coordinates, gone_coordinates)
+            self._drop(self._attributes, evicted_attributes)
+            self._drop(self._coordinates, evicted_coordinates)
             begin = part.stop
-        return block._replace(attributes=attributes, coordinates=coordinates, gone=())
+        return block._replace(attributes=attributes, coordinates=coordinates, evicted=())
 
     def coordinate(self, index: int) -> int:
         """The lasting index of a coordinate."""
         return self._coordinates.get(index, index)
 
-    def _give_up(self, indices: dict[int, int], gone: Sequence[int]) -> None:
-        for index in gone:
+    def _drop(self, indices: dict[int, int], evicted: Sequence[int]) -> None:
+        for index in evicted:
             indices[index] = self._next
             self._next += 1
 

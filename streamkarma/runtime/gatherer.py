@@ -216,8 +216,8 @@ class Gatherer:
             whole = settled is not None
             vocabulary = self._task_model.model.vocabulary
             vocabulary.read_dicts([record], [learned], events, whole=whole, labels=[label])
-            if self._pending is not None and (gone := events.last_gone):
-                self._pending.forget(gone)
+            if self._pending is not None and (evicted := events.last_gone):
+                self._pending.forget(evicted)
         self.buffer.append(given, label, taken, at, settled)
 
     def _teaches(self, label: Label | None, weight: float) -> bool:

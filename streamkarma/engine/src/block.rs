@@ -92,14 +92,14 @@ pub struct Block<'a> {
     /// See [`Event`].
     pub raw: &'a [f64],
     /// What was evicted along the way, in the order of the events.
-    pub gone: &'a [Evicted],
+    pub evicted: &'a [Evicted],
 }
 
 impl<'a> Block<'a> {
     /// A single event; `starts` are 0 and its number of items.
     pub fn of(event: &Event<'a>, starts: &'a [usize; 2]) -> Self {
         let Event { attributes, coordinates, values, raw } = *event;
-        Self { starts, attributes, coordinates, values, raw, gone: &[] }
+        Self { starts, attributes, coordinates, values, raw, evicted: &[] }
     }
 
     /// The number of events.
@@ -115,18 +115,18 @@ impl<'a> Block<'a> {
     /// A range of consecutive events.
     pub fn part(&self, begin: usize, events: usize) -> Self {
         let starts = &self.starts[begin..=begin + events];
-        let first = |start: usize| self.gone.partition_point(|gone| gone.before < start);
-        let gone = &self.gone[first(starts[0])..first(starts[events])];
-        Self { starts, gone, ..*self }
+        let first = |start: usize| self.evicted.partition_point(|evicted| evicted.before < start);
+        let evicted = &self.evicted[first(starts[0])..first(starts[events])];
+        Self { starts, evicted, ..*self }
     }
 
     /// What was evicted before event `t`.
     pub fn evicted_before(&self, t: usize) -> Option<&'a Evicted> {
-        if self.gone.is_empty() {
+        if self.evicted.is_empty() {
             return None;
         }
-        let found = self.gone.binary_search_by_key(&self.starts[t], |gone| gone.before);
-        found.ok().map(|at| &self.gone[at])
+        let found = self.evicted.binary_search_by_key(&self.starts[t], |evicted| evicted.before);
+        found.ok().map(|at| &self.evicted[at])
     }
 
     /// Event `t`.

@@ -19,7 +19,7 @@ pub struct Encoded {
     /// The raw values, before they were standardised.
     pub raw: Vec<f64>,
     /// As in a block.
-    pub gone: Vec<Evicted>,
+    pub evicted: Vec<Evicted>,
     /// The positions, ascending, of items that events do not contain themselves: values carried over from their
     /// entities, and rates.
     pub derived: Vec<usize>,
@@ -28,8 +28,8 @@ pub struct Encoded {
 impl Default for Encoded {
     fn default() -> Self {
         let (attributes, coordinates) = (Vec::new(), Vec::new());
-        let (values, raw, gone, derived) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { starts: vec![0], attributes, coordinates, values, raw, gone, derived }
+        let (values, raw, evicted, derived) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { starts: vec![0], attributes, coordinates, values, raw, evicted, derived }
     }
 }
 
@@ -54,7 +54,7 @@ impl Encoded {
             coordinates: &self.coordinates,
             values: &self.values,
             raw: &self.raw,
-            gone: &self.gone,
+            evicted: &self.evicted,
         }
     }
 
@@ -87,14 +87,14 @@ impl Encoded {
             }
             kept.starts.push(kept.values.len());
         }
-        kept.gone = self.gone.iter().map(|gone| self.moved(gone, &kept.starts)).collect();
+        kept.evicted = self.evicted.iter().map(|evicted| self.moved(evicted, &kept.starts)).collect();
         kept
     }
 
     /// What was evicted before an event, for events that begin at other `starts`.
-    fn moved(&self, gone: &Evicted, starts: &[usize]) -> Evicted {
-        let event = self.starts.partition_point(|&start| start < gone.before);
-        Evicted { before: starts[event], ..gone.clone() }
+    fn moved(&self, evicted: &Evicted, starts: &[usize]) -> Evicted {
+        let event = self.starts.partition_point(|&start| start < evicted.before);
+        Evicted { before: starts[event], ..evicted.clone() }
     }
 
     /// Event `t` by itself, without what has been evicted since.
@@ -102,20 +102,20 @@ impl Encoded {
         let mut one = Self::default();
         one.copy(self, self.starts[t]..self.starts[t + 1]);
         one.starts.push(one.values.len());
-        for gone in self.gone.iter().filter(|gone| gone.before > self.starts[t]) {
-            one.forget(&gone.coordinates);
+        for evicted in self.evicted.iter().filter(|evicted| evicted.before > self.starts[t]) {
+            one.forget(&evicted.coordinates);
         }
         one
     }
 
     /// Remove the items of some coordinates, which ascend, from a single event.
     pub fn forget(&mut self, coordinates: &[u32]) {
-        let is_gone = |k: &u32| coordinates.binary_search(k).is_ok();
-        if !self.coordinates.iter().any(is_gone) {
+        let is_evicted = |k: &u32| coordinates.binary_search(k).is_ok();
+        if !self.coordinates.iter().any(is_evicted) {
             return;
         }
         let before = std::mem::take(self);
-        self.copy(&before, (0..before.values.len()).filter(|&at| !is_gone(&before.coordinates[at])));
+        self.copy(&before, (0..before.values.len()).filter(|&at| !is_evicted(&before.coordinates[at])));
         self.starts.push(self.values.len());
     }
 
@@ -147,7 +147,7 @@ impl Encoded {
         self.coordinates.clear();
         self.values.clear();
         self.raw.clear();
-        self.gone.clear();
+        self.evicted.clear();
         self.derived.clear();
     }
 

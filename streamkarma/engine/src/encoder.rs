@@ -103,7 +103,7 @@ pub struct Encoder {
     /// Whether an attribute may have several items.
     has_several: bool,
     /// What was evicted for the event.
-    gone: Evicted,
+    latest_evicted: Evicted,
 }
 
 /// What is counted about a value besides its presence.
@@ -183,7 +183,7 @@ impl Encoder {
             following: None,
             frozen: false,
             survey: None,
-            gone: Evicted::default(),
+            latest_evicted: Evicted::default(),
         }
     }
 
@@ -277,8 +277,8 @@ impl Encoder {
         } else if is_new {
             self.remember_times();
         }
-        if !self.gone.coordinates.is_empty() {
-            self.hand_over_gone(out);
+        if !self.latest_evicted.coordinates.is_empty() {
+            self.report_evicted(out);
         }
         let begin = out.values.len();
         out.push(0, 0, 1.0, 1.0);

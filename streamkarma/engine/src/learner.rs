@@ -181,8 +181,8 @@ pub trait Learner: Any + DynClone + Send + Sync {
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let width = self.models() * self.classes();
         for (t, row) in scores.chunks_exact_mut(width).enumerate() {
-            if let Some(gone) = block.evicted_before(t) {
-                self.forget(gone);
+            if let Some(evicted) = block.evicted_before(t) {
+                self.forget(evicted);
             }
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
@@ -212,7 +212,7 @@ pub trait Learner: Any + DynClone + Send + Sync {
     /// Forget what was learned about evicted attributes and coordinates: their indices will be used for others.
     ///
     /// From then on they contribute as little as if they had never been learned.
-    fn forget(&mut self, gone: &Evicted);
+    fn forget(&mut self, evicted: &Evicted);
 
     /// Change to this many classes; a weight w of two classes becomes -w/2 and w/2, and new classes begin with 0.
     fn widen(&mut self, classes: usize);

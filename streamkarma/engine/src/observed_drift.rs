@@ -63,8 +63,8 @@ impl ObservedDrift {
         // Both these and the positions below ascend.
         let mut derived = events.derived.iter().copied().peekable();
         for (t, number) in (0..block.len()).zip(first..) {
-            if let Some(gone) = block.evicted_before(t) {
-                self.forget(&gone.attributes);
+            if let Some(evicted) = block.evicted_before(t) {
+                self.forget(&evicted.attributes);
             }
             let mut place = block.starts[t];
             // An attribute may have several adjacent items.

@@ -171,11 +171,11 @@ impl Scale {
             self.ordinary = Sums { count: weight, mean: value, squares: 0.0 };
             self.first[0] = value;
         }
-        self.look_at(value)
+        self.classify(value)
     }
 
     /// Judge a value by those observed so far.
-    fn look_at(&self, value: f64) -> Seen {
+    fn classify(&self, value: f64) -> Seen {
         let unit = self.unit().sqrt();
         let is_far = (value - self.ordinary.mean).abs() > FAR * unit;
         if self.mode_count == 0.0 {
@@ -200,7 +200,7 @@ impl Scale {
     /// Standardise by the values observed so far, without this one.
     pub fn measure(&self, value: f64) -> Standardised {
         let value = within(value, LARGEST);
-        let seen = self.look_at(value);
+        let seen = self.classify(value);
         // If all values were equal, no other one can be called far out.
         Seen { is_far: seen.is_far && seen.deviation > 0.0, ..seen }.standardised(value)
     }

@@ -170,7 +170,7 @@ mod tests {
         let starts = [0, values.len()];
         let (attributes, coordinates) = (&coordinates, &coordinates);
         let raw =
-            Block { starts: &starts, attributes, coordinates, values: &values, raw: &values, gone: &[] };
+            Block { starts: &starts, attributes, coordinates, values: &values, raw: &values, evicted: &[] };
         let mut ticket = [u64::MAX];
         model.tickets(&raw, &[learned], &[!learned], &mut ticket);
         ticket[0]

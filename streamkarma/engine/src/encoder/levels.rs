@@ -52,7 +52,7 @@ impl Levels {
     }
 
     /// Whether values recur without being exceptions: at least a third of them had occurred before.
-    fn come_back(&self) -> bool {
+    fn recur(&self) -> bool {
         let different = self.values.len();
         let has_many = different >= FEWEST_NAMES || self.is_measurement();
         has_many && 2 * self.count >= 3 * different as u64 && !self.has_exceptions()
@@ -172,7 +172,7 @@ impl Encoder {
                 Some(levels) if is_number => levels,
                 _ => continue,
             };
-            let (is_level, may_be_name) = (levels.has(value), levels.come_back());
+            let (is_level, may_be_name) = (levels.has(value), levels.recur());
             if learned {
                 levels.add(value, 1);
             }
@@ -254,12 +254,12 @@ mod tests {
 
     #[test]
     fn recurring_values_are_told_from_unique_ones_and_exceptions() {
-        assert!(added(&drawn(4000, 100)).come_back());
-        assert!(added(&drawn(9000, 3000)).come_back());
-        assert!(!added(&drawn(4000, 1 << 40)).come_back());
+        assert!(added(&drawn(4000, 100)).recur());
+        assert!(added(&drawn(9000, 3000)).recur());
+        assert!(!added(&drawn(4000, 1 << 40)).recur());
         // Few different values, and one that is nearly always the same.
-        assert!(!added(&drawn(4000, FEWEST_NAMES - 1)).come_back());
+        assert!(!added(&drawn(4000, FEWEST_NAMES - 1)).recur());
         let mostly = drawn(4000, 80).iter().map(|value| (value - 60.0).max(0.0)).collect::<Vec<_>>();
-        assert!(added(&mostly).has_exceptions() && !added(&mostly).come_back());
+        assert!(added(&mostly).has_exceptions() && !added(&mostly).recur());
     }
 }

@@ -15,7 +15,7 @@ impl Encoder {
         for at in items {
             let distance = self.standardise_item(at, learned);
             if distance > CLIP {
-                self.look_at(at, distance, learned);
+                self.handle_outlier(at, distance, learned);
             }
         }
     }
@@ -50,7 +50,7 @@ impl Encoder {
     }
 
     /// Count, mark or take back a value that is far from the others.
-    fn look_at(&mut self, at: usize, distance: f64, learned: bool) {
+    fn handle_outlier(&mut self, at: usize, distance: f64, learned: bool) {
         let Item { attribute, coordinate, value, .. } = self.items[at];
         // A number that was constant so far, such as the year, may move on to a next value, which is no sentinel.
         let scale = &self.scales[coordinate as usize];
@@ -70,7 +70,7 @@ impl Encoder {
             if learned {
                 self.found_sentinel(attribute, coordinate, value);
             }
-            self.take_back(at);
+            self.replace_by_mark(at);
         } else if distance >= FAR {
             self.unclean.push((attribute, Unclean::Far));
             self.drop_item(at);
@@ -102,13 +102,13 @@ impl Encoder {
         for at in 0..self.items.len() {
             let Item { coordinate, is_number, value, .. } = self.items[at];
             if is_number && self.sentinels[coordinate as usize].contain(value) {
-                self.take_back(at);
+                self.replace_by_mark(at);
             }
         }
     }
 
     /// Replace an item whose value turned out to be a sentinel by a mark.
-    fn take_back(&mut self, at: usize) {
+    fn replace_by_mark(&mut self, at: usize) {
         let Item { attribute, value, .. } = self.items[at];
         self.unclean.push((attribute, Unclean::Sentinel));
         self.add_mark(attribute, "sentinel", &spell(value));
@@ -159,7 +159,7 @@ impl Encoder {
             // Of several items of one attribute, only the first counts.
             self.tallies[item.attribute as usize].values += u64::from(item.attribute != last);
             last = item.attribute;
-            self.uses[item.coordinate as usize].happen(now);
+            self.uses[item.coordinate as usize].record(now);
         }
         self.tally_rates(now);
         if !self.bags.is_empty() {

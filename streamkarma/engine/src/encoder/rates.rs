@@ -149,7 +149,7 @@ impl Encoder {
     pub(super) fn tally_rates(&mut self, now: u64) {
         for keys in self.keys.chunk_by(|one, next| one.attribute == next.attribute) {
             for &coordinate in self.rated[keys[0].attribute as usize].coordinates.iter().skip(1) {
-                self.uses[coordinate as usize].happen(now);
+                self.uses[coordinate as usize].record(now);
             }
         }
     }

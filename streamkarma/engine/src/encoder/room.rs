@@ -36,7 +36,7 @@ pub struct Exhausted {
 
 impl Use {
     /// Record an occurrence in the event of that number.
-    pub(super) fn happen(&mut self, now: u64) {
+    pub(super) fn record(&mut self, now: u64) {
         self.last = now;
         self.count = self.count.saturating_add(1);
     }
@@ -55,7 +55,7 @@ impl Use {
     }
 
     /// How little it is used: the criterion of eviction.
-    fn disuse(self, now: u64) -> f64 {
+    fn eviction_priority(self, now: u64) -> f64 {
         (now - self.last) as f64 / (self.count.max(1) as f64).sqrt()
     }
 }
@@ -116,8 +116,10 @@ impl Encoder {
     fn evict_coordinates(&mut self, now: u64) {
         let uses = self.uses.iter().zip(0..).skip(1);
         let is_candidate = |each: &Use, k| each.last < now && self.vocabulary.owner(k as usize) != NOBODY;
-        let candidates: Vec<(f64, u32)> =
-            uses.filter(|&(each, k)| is_candidate(each, k)).map(|(each, k)| (each.disuse(now), k)).collect();
+        let candidates: Vec<(f64, u32)> = uses
+            .filter(|&(each, k)| is_candidate(each, k))
+            .map(|(each, k)| (each.eviction_priority(now), k))
+            .collect();
         let most = self.vocabulary.used().coordinates / EVICTED_PART;
         least_used(candidates, most).into_iter().for_each(|coordinate| self.evict(coordinate));
     }
@@ -133,14 +135,14 @@ impl Encoder {
         let uses = joint.iter().zip(0..).skip(1).filter(|(each, _)| each.last < now);
         let candidates: Vec<(f64, u32)> = uses
             .filter(|&(_, a)| needed.binary_search(&a).is_err() && !self.vocabulary.is_free(a))
-            .map(|(each, a)| (each.disuse(now), a))
+            .map(|(each, a)| (each.eviction_priority(now), a))
             .collect();
-        let mut is_gone = vec![false; joint.len()];
+        let mut is_evicted = vec![false; joint.len()];
         for attribute in least_used(candidates, self.vocabulary.used().attributes / EVICTED_PART) {
-            is_gone[attribute as usize] = true;
+            is_evicted[attribute as usize] = true;
         }
         for (&owner, k) in owners.iter().zip(0..) {
-            if owner != NOBODY && is_gone[owner as usize] {
+            if owner != NOBODY && is_evicted[owner as usize] {
                 self.evict(k);
             }
         }
@@ -155,7 +157,7 @@ impl Encoder {
         (self.uses[k], self.scales[k]) = (Use { generation, ..Use::default() }, Scale::default());
         self.sentinels[k] = Sentinels::default();
         self.fit_survey(Some(coordinate));
-        self.gone.coordinates.push(coordinate);
+        self.latest_evicted.coordinates.push(coordinate);
         self.evicted += 1;
     }
 
@@ -166,17 +168,17 @@ impl Encoder {
             self.seen[attribute as usize] = 0;
             self.rated[attribute as usize] = RatePlaces::default();
         }
-        self.gone.attributes.extend(empty);
+        self.latest_evicted.attributes.extend(empty);
     }
 
     /// Report to the learners what was evicted for the next event.
-    pub(super) fn hand_over_gone(&mut self, out: &mut Encoded) {
+    pub(super) fn report_evicted(&mut self, out: &mut Encoded) {
         self.evict_empty(&[]);
-        let mut gone = std::mem::take(&mut self.gone);
-        gone.before = out.values.len();
-        gone.attributes.sort_unstable();
-        gone.coordinates.sort_unstable();
-        out.gone.push(gone);
+        let mut latest = std::mem::take(&mut self.latest_evicted);
+        latest.before = out.values.len();
+        latest.attributes.sort_unstable();
+        latest.coordinates.sort_unstable();
+        out.evicted.push(latest);
     }
 
     /// The size of what the event itself uses, including the constant, which cannot be evicted for another item.

@@ -161,7 +161,7 @@ impl Entities {
             self.values = self.values - before + entity.held();
         } else {
             entity.count += 1;
-            self.values += entity.take_in(own, room);
+            self.values += entity.update_values(own, room);
         }
         // The entity itself is kept, however many values it has.
         while self.values > self.most.saturating_mul(MEAN_VALUES) && self.entities.len() > 1 {
@@ -178,7 +178,7 @@ impl Entities {
         self.values -= before.len();
         if !is_same(&before, own) {
             entity.count += 1;
-            self.values += entity.take_in(&before, room);
+            self.values += entity.update_values(&before, room);
         }
     }
 
@@ -265,9 +265,9 @@ impl Entities {
         let at = self.oldest;
         self.unlink(at);
         self.forget_place(at);
-        let gone = self.entities.swap_remove(at as usize);
+        let entity = self.entities.swap_remove(at as usize);
         self.links.swap_remove(at as usize);
-        self.values -= gone.held();
+        self.values -= entity.held();
         self.evicted += 1;
         // The last entity has taken its index.
         let last = self.entities.len() as u32;
@@ -318,7 +318,7 @@ impl Entity {
     ///
     /// If the values have to grow, they get capacity for `room` of them: growing each time costs more than all the
     /// rest.
-    fn take_in(&mut self, own: &[Remembered], room: usize) -> usize {
+    fn update_values(&mut self, own: &[Remembered], room: usize) -> usize {
         let (mut at, before) = (0, self.values.len());
         for each in own {
             // Usually next to the one before.
@@ -384,7 +384,7 @@ mod tests {
                 .collect();
             let before = all.len();
             all.extend(own.iter().map(|each| (each.attribute, *each)));
-            assert_eq!(entity.take_in(&own, 3), all.len() - before);
+            assert_eq!(entity.update_values(&own, 3), all.len() - before);
             assert!(entity.values.iter().eq(all.values()));
         }
         assert_eq!(size_of::<Entity>(), 80);

@@ -169,8 +169,8 @@ impl Expansion for BinFeatures {
         owner(low / BINS).joined(owner(high / BINS))
     }
 
-    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32> {
-        let first = gone.coordinates.iter().map(|&own| own.saturating_mul(BINS));
+    fn places_of(&self, evicted: &Evicted, linear: &Explicit) -> Vec<u32> {
+        let first = evicted.coordinates.iter().map(|&own| own.saturating_mul(BINS));
         let bins: Vec<u32> =
             first.flat_map(|first| (0..BINS).map(move |bin| first.saturating_add(bin))).collect();
         pairs_of(&bins, linear)

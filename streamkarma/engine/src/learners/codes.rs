@@ -65,8 +65,8 @@ impl Codes {
     }
 
     /// The code of a coordinate without a value; `gone` tells whether its attribute has no value either.
-    pub fn of_nothing(&self, gone: bool) -> u16 {
-        if gone { MISSING } else { self.table[CELLS / 2] }
+    pub fn of_nothing(&self, evicted: bool) -> u16 {
+        if evicted { MISSING } else { self.table[CELLS / 2] }
     }
 
     /// For each code, the upper end of the values with codes up to it.

@@ -41,7 +41,7 @@ pub trait Expansion: Any + Clone + Send + Sync + PartialEq {
     fn speaks_of(&self, place: u32, owner: impl Fn(u32) -> Set) -> Set;
 
     /// The known indices of the features of evicted names, in any order.
-    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32>;
+    fn places_of(&self, evicted: &Evicted, linear: &Explicit) -> Vec<u32>;
 }
 
 /// Features as items of an event, all of attribute 0.
@@ -144,8 +144,8 @@ impl<E: Expansion> Learner for Expanded<E> {
         linear.explain_items(&items.event(), |item| expansion.speaks_of(places[item], owner), into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        let coordinates = self.expansion.places_of(gone, &self.linear);
+    fn forget(&mut self, evicted: &Evicted) {
+        let coordinates = self.expansion.places_of(evicted, &self.linear);
         self.linear.forget(&Evicted { coordinates, ..Evicted::default() });
     }
 

@@ -167,16 +167,16 @@ fn cases() -> [(Evicted, [u32; 2], [u32; 2]); 2] {
 
 #[test]
 fn reused_coordinates_start_afresh() {
-    for (gone, own, new) in cases() {
+    for (evicted, own, new) in cases() {
         for (number, (mut one, mut other)) in plain().into_iter().zip(plain()).enumerate() {
             let first = stream(1, EVENTS, own, own);
             for learner in [&mut one, &mut other] {
                 teach(&mut **learner, &first);
-                learner.forget(&gone);
+                learner.forget(&evicted);
             }
             let again = teach(&mut *one, &stream(2, EVENTS, own, own));
             let elsewhere = teach(&mut *other, &stream(2, EVENTS, own, new));
-            assert!(near(&again, &elsewhere, 1e-8), "learner {number}: {gone:?}");
+            assert!(near(&again, &elsewhere, 1e-8), "learner {number}: {evicted:?}");
         }
     }
 }
@@ -228,8 +228,9 @@ fn eviction_leaves_other_scores_unchanged() {
 #[test]
 fn blocks_equal_single_events_and_state_round_trip() {
     let (mut first, labels) = stream(5, EVENTS, [0, 0], [0, 0]);
-    for (t, (gone, ..)) in [(90, cases()[0].clone()), (91, cases()[1].clone()), (200, cases()[0].clone())] {
-        first.gone.push(Evicted { before: first.starts[t], ..gone });
+    for (t, (evicted, ..)) in [(90, cases()[0].clone()), (91, cases()[1].clone()), (200, cases()[0].clone())]
+    {
+        first.evicted.push(Evicted { before: first.starts[t], ..evicted });
     }
     let stream = (first, labels);
     for (mut whole, mut single) in every().into_iter().zip(every()) {
@@ -238,7 +239,7 @@ fn blocks_equal_single_events_and_state_round_trip() {
         for (t, expected) in scores.iter().enumerate() {
             let mut score = [0.0];
             let part = block.part(t, 1);
-            assert_eq!(part.gone.len(), usize::from([90, 91, 200].contains(&t)));
+            assert_eq!(part.evicted.len(), usize::from([90, 91, 200].contains(&t)));
             single.run(&part, &[Lesson::of(stream.1[t])], &mut score, &mut [0.0]);
             assert_eq!(score[0].to_bits(), expected.to_bits());
         }
@@ -284,10 +285,10 @@ fn hashed_tables_clear_values_alone_in_evictions_that_are_too_large() {
     for coordinate in 0..600 {
         bins.step(Event::of(&[9], &[coordinate], &[1.0]), Lesson::of(1.0), &mut [0.0]);
     }
-    let gone = Evicted { coordinates: (1..60).collect(), ..Evicted::default() };
+    let evicted = Evicted { coordinates: (1..60).collect(), ..Evicted::default() };
     for learner in [&mut learner, &mut bins] {
         let before = learner.state();
-        learner.forget(&gone);
+        learner.forget(&evicted);
         assert_ne!(learner.state(), before);
     }
     let score = |learner: &mut Explicit, coordinate: u32| {

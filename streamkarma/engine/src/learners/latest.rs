@@ -30,7 +30,7 @@ pub struct Latest<C> {
     pub most: usize,
     pub events: VecDeque<LearnedEvent<C>>,
     /// By coordinate, the last event before its eviction.
-    gone_at: Vec<u64>,
+    evicted_at: Vec<u64>,
 }
 
 impl<C> Default for LearnedEvent<C> {
@@ -42,7 +42,7 @@ impl<C> Default for LearnedEvent<C> {
 impl<C: Cell> Latest<C> {
     /// Capacity for so many events.
     pub fn new(most: usize) -> Self {
-        Self { most, events: VecDeque::new(), gone_at: Vec::new() }
+        Self { most, events: VecDeque::new(), evicted_at: Vec::new() }
     }
 
     /// Keep the current event; returns whether it is narrow enough.
@@ -61,15 +61,15 @@ impl<C: Cell> Latest<C> {
     /// The items of an event, without coordinates that were evicted since.
     pub fn items<'a>(&'a self, event: &'a LearnedEvent<C>) -> impl Iterator<Item = (u32, C)> {
         let items = event.coordinates.iter().copied().zip(event.cells.iter().copied());
-        items.filter(|&(k, _)| self.gone_at.get(k as usize).is_none_or(|&gone| gone < event.step))
+        items.filter(|&(k, _)| self.evicted_at.get(k as usize).is_none_or(|&evicted| evicted < event.step))
     }
 
     /// Record that coordinates were evicted after so many steps.
-    pub fn forget(&mut self, gone: &Evicted, steps: u64) {
-        for &coordinate in &gone.coordinates {
+    pub fn forget(&mut self, evicted: &Evicted, steps: u64) {
+        for &coordinate in &evicted.coordinates {
             let at = coordinate as usize;
-            self.gone_at.resize(self.gone_at.len().max(at + 1), 0);
-            self.gone_at[at] = steps;
+            self.evicted_at.resize(self.evicted_at.len().max(at + 1), 0);
+            self.evicted_at[at] = steps;
         }
     }
 
@@ -83,7 +83,7 @@ impl<C: Cell> Latest<C> {
 
     /// Replace the events by these, which have no evicted coordinates.
     pub fn refill(&mut self, events: Vec<LearnedEvent<C>>) {
-        (self.events, self.gone_at) = (events.into(), Vec::new());
+        (self.events, self.evicted_at) = (events.into(), Vec::new());
     }
 
     /// Change the items and labels of the events; coordinates for which `place` returns None are dropped.
@@ -101,6 +101,6 @@ impl<C: Cell> Latest<C> {
     pub fn bytes(&self) -> usize {
         let each =
             |event: &LearnedEvent<C>| (4 + size_of::<C>()) * event.cells.len() + size_of::<LearnedEvent<C>>();
-        self.events.iter().map(each).sum::<usize>() + 8 * self.gone_at.len()
+        self.events.iter().map(each).sum::<usize>() + 8 * self.evicted_at.len()
     }
 }

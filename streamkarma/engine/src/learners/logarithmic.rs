@@ -73,8 +73,8 @@ impl Learner for Logarithmic {
         self.inner.explain(Event { values: &self.values, ..event }, into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.inner.forget(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.inner.forget(evicted);
     }
 
     fn widen(&mut self, classes: usize) {
@@ -105,9 +105,9 @@ impl Learner for Logarithmic {
         self.inner.is_hashed()
     }
 
-    /// Approximate where scales change: see [`drawn_in`].
+    /// Approximate where scales change: see [`on_log_scale`].
     fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
-        self.inner.translate(&drawn_in(translation))
+        self.inner.translate(&on_log_scale(translation))
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
@@ -118,15 +118,15 @@ impl Learner for Logarithmic {
 
 /// The change on the logarithmic scale: that of a line through the logarithms of the two values that are one deviation
 /// from the mean.
-fn drawn_in(translation: &Translation) -> Translation {
-    let mut drawn_in = translation.clone();
-    for (shift, stretch) in drawn_in.shift.iter_mut().zip(&mut drawn_in.stretch) {
+fn on_log_scale(translation: &Translation) -> Translation {
+    let mut on_log_scale = translation.clone();
+    for (shift, stretch) in on_log_scale.shift.iter_mut().zip(&mut on_log_scale.stretch) {
         if (*shift, *stretch) != (0.0, 1.0) {
             let [below, above] = [*shift - *stretch, *shift + *stretch].map(signed_log);
             (*shift, *stretch) = ((above + below) / 2.0, (above - below) / (2.0 * LN_2));
         }
     }
-    drawn_in
+    on_log_scale
 }
 
 #[cfg(test)]
@@ -145,13 +145,13 @@ mod tests {
         let mut apart = [inner(0.1), inner(0.03)];
         for t in 0..100_i32 {
             let x = f64::from(t % 7 - 3) * 1.5;
-            let (plain, drawn_in) = ([1.0, x], [1.0, x.signum() * log(1.0 + x.abs())]);
+            let (plain, on_log_scale) = ([1.0, x], [1.0, x.signum() * log(1.0 + x.abs())]);
             let event = Event::of(&[0, 1], &[0, 1], &plain);
             let lesson = Lesson::of(if t % 3 == 0 { 1.0 } else { -1.0 });
             let (mut scores, mut expected) = ([0.0; 2], [0.0; 2]);
             outer.step(event, lesson, &mut scores);
             for (learner, score) in apart.iter_mut().zip(expected.chunks_mut(1)) {
-                learner.step(Event { values: &drawn_in, ..event }, lesson, score);
+                learner.step(Event { values: &on_log_scale, ..event }, lesson, score);
             }
             assert_eq!(scores, expected);
         }

@@ -64,12 +64,12 @@ pub fn dropped_by(translation: &Translation) -> Evicted {
 }
 
 /// The names that the merged model drops, and coordinates whose sign it flips.
-pub fn gone_by(translation: &Translation) -> Evicted {
-    let mut gone = dropped_by(translation);
+pub fn evicted_by(translation: &Translation) -> Evicted {
+    let mut evicted = dropped_by(translation);
     let turned = (0..).zip(&translation.stretch).filter(|(_, stretch)| **stretch < 0.0).map(|(old, _)| old);
-    gone.coordinates.extend(turned);
-    gone.coordinates.sort_unstable();
-    gone
+    evicted.coordinates.extend(turned);
+    evicted.coordinates.sort_unstable();
+    evicted
 }
 
 /// The attribute of each coordinate in any of several models.

@@ -136,8 +136,8 @@ impl Expansion for ProductFeatures {
         owner(low).joined(owner(high))
     }
 
-    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32> {
-        pairs_of(&gone.coordinates, linear)
+    fn places_of(&self, evicted: &Evicted, linear: &Explicit) -> Vec<u32> {
+        pairs_of(&evicted.coordinates, linear)
     }
 }
 

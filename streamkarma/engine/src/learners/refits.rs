@@ -144,9 +144,9 @@ impl Refits {
     }
 
     /// Forget evicted coordinates.
-    pub fn forget(&mut self, gone: &Evicted) {
-        self.latest.forget(gone, self.steps);
-        self.row.forget(gone);
+    pub fn forget(&mut self, evicted: &Evicted) {
+        self.latest.forget(evicted, self.steps);
+        self.row.forget(evicted);
     }
 
     /// Memory in bytes.

@@ -155,8 +155,8 @@ impl<C: Cell> Row<C> {
     }
 
     /// Forget which attributes evicted coordinates belonged to.
-    pub fn forget(&mut self, gone: &Evicted) {
-        for &coordinate in below(&gone.coordinates, self.attributes.len()) {
+    pub fn forget(&mut self, evicted: &Evicted) {
+        for &coordinate in below(&evicted.coordinates, self.attributes.len()) {
             self.attributes[coordinate as usize] = NOBODY;
         }
     }

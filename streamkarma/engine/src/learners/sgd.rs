@@ -102,9 +102,9 @@ impl Expansion for PlainFeatures {
         if place % 2 == 1 { Set::of_one(place / 2) } else { owner(place / 2) }
     }
 
-    fn places_of(&self, gone: &Evicted, linear: &Explicit) -> Vec<u32> {
-        let presence = gone.attributes.iter().map(|&attribute| attribute * 2 + 1);
-        let places = gone.coordinates.iter().map(|&coordinate| coordinate * 2).chain(presence);
+    fn places_of(&self, evicted: &Evicted, linear: &Explicit) -> Vec<u32> {
+        let presence = evicted.attributes.iter().map(|&attribute| attribute * 2 + 1);
+        let places = evicted.coordinates.iter().map(|&coordinate| coordinate * 2).chain(presence);
         let known = linear.coordinates() as u32;
         places.filter(|&place| place < known).collect()
     }

@@ -77,8 +77,8 @@ impl Encoded {
     #[getter]
     fn last_gone(&self) -> Vec<u32> {
         let starts = &self.inner.starts;
-        let is_last = |gone: &&Evicted| starts.len() > 1 && gone.before == starts[starts.len() - 2];
-        self.inner.gone.last().filter(is_last).map_or_else(Vec::new, |gone| gone.coordinates.clone())
+        let is_last = |evicted: &&Evicted| starts.len() > 1 && evicted.before == starts[starts.len() - 2];
+        self.inner.evicted.last().filter(is_last).map_or_else(Vec::new, |evicted| evicted.coordinates.clone())
     }
 
     /// Drop the items of some coordinates, given in ascending order, from a single event.
@@ -144,16 +144,18 @@ impl Encoded {
 }
 
 fn arrays_of<'py>(py: Python<'py>, block: &Block) -> BlockArrays<'py> {
-    let Block { starts, attributes, coordinates, values, gone, .. } = block;
-    let before = |gone: &Evicted| starts.partition_point(|&start| start < gone.before);
-    let gone = gone.iter().map(|gone| (before(gone), gone.attributes.clone(), gone.coordinates.clone()));
-    let gone = gone.collect();
+    let Block { starts, attributes, coordinates, values, evicted, .. } = block;
+    let before = |evicted: &Evicted| starts.partition_point(|&start| start < evicted.before);
+    let evicted = evicted
+        .iter()
+        .map(|evicted| (before(evicted), evicted.attributes.clone(), evicted.coordinates.clone()));
+    let evicted = evicted.collect();
     let starts: Vec<i64> = starts.iter().map(|&start| start as i64).collect();
     let indices = |indices: &[u32]| -> Bound<'py, PyArray1<i32>> {
         indices.iter().map(|&index| index as i32).collect::<Vec<_>>().into_pyarray(py)
     };
     let values = values.to_vec().into_pyarray(py);
-    (starts.into_pyarray(py), indices(attributes), indices(coordinates), values, gone)
+    (starts.into_pyarray(py), indices(attributes), indices(coordinates), values, evicted)
 }
 
 /// Events for a learner: encoded ones, or the arrays of a block.

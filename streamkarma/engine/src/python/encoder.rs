@@ -202,8 +202,8 @@ impl Encoder {
             let own = self.event.own();
             registry.inner.tickets(&own.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
         }
-        for gone in &self.event.gone {
-            learner.forget(gone)?;
+        for evicted in &self.event.evicted {
+            learner.forget(evicted)?;
         }
         self.ticket = ticket[0];
         let (target, centre, spread) = unit.unwrap_or((label, 0.0, 1.0));

@@ -56,8 +56,8 @@ impl Learner {
     }
 
     /// Forget what was evicted.
-    pub fn forget(&mut self, gone: &Evicted) -> PyResult<()> {
-        self.inner_mut()?.forget(gone);
+    pub fn forget(&mut self, evicted: &Evicted) -> PyResult<()> {
+        self.inner_mut()?.forget(evicted);
         Ok(())
     }
 
@@ -83,7 +83,7 @@ pub struct Items {
     attributes: Vec<u32>,
     coordinates: Vec<u32>,
     values: Vec<f64>,
-    gone: Vec<Evicted>,
+    evicted: Vec<Evicted>,
 }
 
 /// What was evicted before which event of a Python `Block`: attributes and coordinates.
@@ -103,20 +103,21 @@ pub type Arrays<'py> = (
 
 impl Items {
     /// ValueError if they do not fit each other.
-    pub fn from_python((starts, attributes, coordinates, values, gone): &Arrays) -> PyResult<Self> {
+    pub fn from_python((starts, attributes, coordinates, values, evicted): &Arrays) -> PyResult<Self> {
         let starts: Vec<usize> = starts.as_array().iter().map(|&start| start as usize).collect();
         let end = starts.last().copied().unwrap_or(0);
         let fits = [attributes.len(), coordinates.len(), values.len()].iter().all(|&length| end <= length);
         if !starts.is_sorted() || !fits {
             return Err(PyValueError::new_err("the arrays of the block do not fit"));
         }
-        let gone: Vec<Evicted> = gone.iter().filter_map(|gone| evicted_before(&starts, gone)).collect();
-        if !gone.is_sorted_by(|one, next| one.before < next.before) {
+        let evicted: Vec<Evicted> =
+            evicted.iter().filter_map(|evicted| evicted_before(&starts, evicted)).collect();
+        if !evicted.is_sorted_by(|one, next| one.before < next.before) {
             return Err(PyValueError::new_err("evictions are not in the order of the events"));
         }
         // The arrays may have spare capacity for more events.
         Ok(Self {
-            gone,
+            evicted,
             starts,
             attributes: attributes.as_array().iter().take(end).map(|&each| each as u32).collect(),
             coordinates: coordinates.as_array().iter().take(end).map(|&each| each as u32).collect(),
@@ -132,7 +133,7 @@ impl Items {
             coordinates: &self.coordinates,
             values: &self.values,
             raw: &self.values,
-            gone: &self.gone,
+            evicted: &self.evicted,
         }
     }
 }

@@ -68,8 +68,8 @@ impl Subspace {
         let block = given.block();
         py.detach(|| {
             for t in 0..block.len() {
-                if let Some(gone) = block.evicted_before(t) {
-                    self.inner.forget(gone);
+                if let Some(evicted) = block.evicted_before(t) {
+                    self.inner.forget(evicted);
                 }
                 self.inner.observe(&block.event(t));
             }

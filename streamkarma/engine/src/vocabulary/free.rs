@@ -8,10 +8,10 @@ impl Vocabulary {
     /// Evict a coordinate, which must not be free; its attribute stays.
     pub fn evict(&mut self, coordinate: u32) {
         let free = Coordinate { attribute: NOBODY, category: None };
-        let gone = std::mem::replace(&mut self.coordinates[coordinate as usize], free);
-        let attribute = &mut self.attributes[gone.attribute as usize];
-        self.bytes -= size(attribute.name.name(), gone.category.as_deref());
-        match &gone.category {
+        let evicted = std::mem::replace(&mut self.coordinates[coordinate as usize], free);
+        let attribute = &mut self.attributes[evicted.attribute as usize];
+        self.bytes -= size(attribute.name.name(), evicted.category.as_deref());
+        match &evicted.category {
             None => attribute.number = None,
             Some(category) => _ = attribute.categories.remove(category),
         }

@@ -42,7 +42,7 @@ impl Vocabulary {
     /// equally used ones the last; also returns how many were left out.
     pub fn with_names(&self, new: &BTreeMap<Entry, u64>) -> (Self, u64) {
         let mut all = self.clone();
-        if new.keys().all(|&entry| all.take_in(entry)) {
+        if new.keys().all(|&entry| all.fits(entry)) {
             return (all, 0);
         }
         let mut by_use: Vec<_> = new.iter().map(|(&entry, &uses)| (Reverse(uses), entry)).collect();
@@ -50,7 +50,7 @@ impl Vocabulary {
         let mut trial = self.clone();
         let mut chosen: Vec<Entry> = Vec::new();
         for &(_, entry) in &by_use {
-            if trial.take_in(entry) {
+            if trial.fits(entry) {
                 chosen.push(entry);
             } else if let (name, category) = (Name::Text(entry.0), entry.1)
                 && let Some(exceeded) =
@@ -61,11 +61,11 @@ impl Vocabulary {
         }
         chosen.sort_unstable();
         let mut most = Self { notices: trial.notices, ..self.clone() };
-        chosen.iter().for_each(|&entry| _ = most.take_in(entry));
+        chosen.iter().for_each(|&entry| _ = most.fits(entry));
         (most, (new.len() - chosen.len()) as u64)
     }
 
-    fn take_in(&mut self, (name, category): Entry) -> bool {
+    fn fits(&mut self, (name, category): Entry) -> bool {
         self.enter(Name::Text(name), category).is_some()
     }
 

@@ -21,9 +21,9 @@ impl Explicit {
     }
 
     /// Forget what was learned about evicted attributes and coordinates.
-    pub(super) fn clear(&mut self, gone: &Evicted) {
-        let attributes = below(&gone.attributes, self.map.attributes);
-        let coordinates = below(&gone.coordinates, self.map.coordinates);
+    pub(super) fn clear(&mut self, evicted: &Evicted) {
+        let attributes = below(&evicted.attributes, self.map.attributes);
+        let coordinates = below(&evicted.coordinates, self.map.coordinates);
         let fits = |order: &usize| self.can_clear(self.count(attributes, coordinates, *order));
         let order = (2..=self.map.gamma()).rev().find(fits).unwrap_or(1);
         let layout = self.map.layout;
@@ -43,12 +43,12 @@ impl Explicit {
         }
         self.models.iter_mut().for_each(|model| model.clear(&places));
         if order < self.map.gamma() {
-            self.sweep();
+            self.clear_next_part();
         }
     }
 
     /// Clear the next fraction of a hashed table.
-    fn sweep(&mut self) {
+    fn clear_next_part(&mut self) {
         let (layout, gamma) = (self.map.layout, self.map.gamma());
         let alone = (0..self.map.coordinates as u32).map(|coordinate| layout.place(coordinate, 0));
         let attributes = 1..self.map.attributes as u32;

@@ -117,7 +117,7 @@ impl Explicit {
     }
 
     /// See [`crate::learner::Learner::merge`].
-    pub(super) fn take_in(&mut self, parts: &[&Self]) -> Result<(), Refused> {
+    pub(super) fn merge_parts(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         ensure_alike(parts.iter().all(|part| part.learns_like(self)))?;
         let all = || parts.iter().map(|part| &part.map);
         self.map.attributes = all().map(|map| map.attributes).fold(self.map.attributes, usize::max);

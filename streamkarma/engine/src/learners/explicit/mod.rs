@@ -41,7 +41,7 @@ pub struct Explicit {
     map: FeatureMap,
     models: Vec<LinearModel>,
     features: Features,
-    /// First place of the next sweep of a hashed table.
+    /// First place of the next clear_next_part of a hashed table.
     swept: usize,
 }
 
@@ -179,8 +179,8 @@ impl Learner for Explicit {
         self.explain_items(&event, |item| Set::of_one(event.attributes[item]), into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.clear(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.clear(evicted);
     }
 
     fn widen(&mut self, classes: usize) {
@@ -228,6 +228,6 @@ impl Learner for Explicit {
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
-        self.take_in(&of_kind(parts)?)
+        self.merge_parts(&of_kind(parts)?)
     }
 }

@@ -42,7 +42,7 @@ impl FactorisationMachine {
     }
 
     /// See [`crate::learner::Learner::merge`].
-    pub(super) fn take_in(&mut self, parts: &[&Self]) -> Result<(), Refused> {
+    pub(super) fn merge_parts(&mut self, parts: &[&Self]) -> Result<(), Refused> {
         let alike =
             |part: &&Self| part.rows.settings == self.rows.settings && part.rows.classes == self.rows.classes;
         ensure_alike(parts.iter().all(alike))?;

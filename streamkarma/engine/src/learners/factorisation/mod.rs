@@ -217,8 +217,9 @@ impl Learner for FactorisationMachine {
         }
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        let known = gone.coordinates.iter().filter(|&&coordinate| (coordinate as usize) < self.coordinates);
+    fn forget(&mut self, evicted: &Evicted) {
+        let known =
+            evicted.coordinates.iter().filter(|&&coordinate| (coordinate as usize) < self.coordinates);
         known.for_each(|&coordinate| self.rows.clear(coordinate, self.coordinates));
     }
 
@@ -262,6 +263,6 @@ impl Learner for FactorisationMachine {
     }
 
     fn merge(&mut self, parts: &[&dyn Learner]) -> Result<(), Refused> {
-        self.take_in(&of_kind(parts)?)
+        self.merge_parts(&of_kind(parts)?)
     }
 }

@@ -13,20 +13,21 @@ use crate::learners::codes::Codes;
 
 impl Tree {
     /// Remove what was evicted; `codes` must still have its owners. Returns whether nodes were renumbered.
-    pub fn forget(&mut self, gone: &Evicted, codes: &Codes, shape: &Shape) -> bool {
-        let is_gone = |coordinate: u32| gone.coordinates.binary_search(&coordinate).is_ok();
+    pub fn forget(&mut self, evicted: &Evicted, codes: &Codes, shape: &Shape) -> bool {
+        let is_evicted = |coordinate: u32| evicted.coordinates.binary_search(&coordinate).is_ok();
         for leaf in self.nodes.iter_mut().filter_map(|node| node.leaf.as_mut()) {
-            leaf.retain(shape, |coordinate| !is_gone(coordinate));
+            leaf.retain(shape, |coordinate| !is_evicted(coordinate));
         }
-        if !self.nodes.iter().any(|node| node.coordinate != NONE && is_gone(node.coordinate)) {
+        if !self.nodes.iter().any(|node| node.coordinate != NONE && is_evicted(node.coordinate)) {
             return false;
         }
         self.rebuild(shape, |node| {
-            if node.coordinate == NONE || !is_gone(node.coordinate) {
+            if node.coordinate == NONE || !is_evicted(node.coordinate) {
                 return None;
             }
-            let attribute_is_gone = gone.attributes.binary_search(&codes.attribute(node.coordinate)).is_ok();
-            Some(node.next(codes.of_nothing(attribute_is_gone)))
+            let attribute_is_evicted =
+                evicted.attributes.binary_search(&codes.attribute(node.coordinate)).is_ok();
+            Some(node.next(codes.of_nothing(attribute_is_evicted)))
         });
         true
     }

@@ -267,16 +267,16 @@ impl Learner for Forest {
         self.explain_paths(into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
+    fn forget(&mut self, evicted: &Evicted) {
         let mut are_others = false;
         for tree in &mut self.trees {
-            are_others |= tree.forget(gone, &self.codes, &self.shape);
+            are_others |= tree.forget(evicted, &self.codes, &self.shape);
         }
-        self.replays.forget(gone, self.steps);
+        self.replays.forget(evicted, self.steps);
         if are_others {
             self.find_leaves();
         }
-        self.codes.forget(gone);
+        self.codes.forget(evicted);
     }
 
     fn widen(&mut self, classes: usize) {

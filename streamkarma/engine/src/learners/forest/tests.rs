@@ -122,8 +122,8 @@ fn splits_on_evicted_coordinates_are_removed() {
         forest.state().i64s("splits").unwrap().0.chunks(4).map(|split| split[0]).collect()
     };
     assert!(splits(&forest).contains(&2));
-    let gone = Evicted { coordinates: vec![2], attributes: vec![2], ..Evicted::default() };
-    forest.forget(&gone);
+    let evicted = Evicted { coordinates: vec![2], attributes: vec![2], ..Evicted::default() };
+    forest.forget(&evicted);
     let after = splits(&forest);
     assert!(after.iter().any(|&coordinate| coordinate != -1) && !after.contains(&2));
     let score = |forest: &mut Forest, attribute: u32, coordinate: u32| {

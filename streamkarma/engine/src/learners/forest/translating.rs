@@ -11,7 +11,7 @@ use super::split::{BINS, MOMENTS};
 use super::{Forest, LARGEST_TARGET};
 use crate::learner::Learner;
 use crate::learners::codes::CODES;
-use crate::learners::moved_codes::{MovedCodes, gone_by, moved_owners};
+use crate::learners::moved_codes::{MovedCodes, evicted_by, moved_owners};
 use crate::translation::Translation;
 
 /// Maximum for squares of targets.
@@ -23,7 +23,7 @@ impl Forest {
         if translation.is_none() {
             return;
         }
-        self.forget(&gone_by(translation));
+        self.forget(&evicted_by(translation));
         let (shape, codes) = (&self.shape, &MovedCodes::new(&self.codes, translation));
         for tree in &mut self.trees {
             for node in &mut tree.nodes {

@@ -118,9 +118,9 @@ impl Inputs {
     }
 
     /// Treat evicted coordinates as missing.
-    pub fn forget(&mut self, gone: &Evicted) {
+    pub fn forget(&mut self, evicted: &Evicted) {
         for input in &mut self.0 {
-            if gone.coordinates.binary_search(&input.coordinate).is_ok() {
+            if evicted.coordinates.binary_search(&input.coordinate).is_ok() {
                 input.coordinate = NOBODY;
             }
         }

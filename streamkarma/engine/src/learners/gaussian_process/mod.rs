@@ -205,11 +205,11 @@ impl Learner for GaussianProcess {
         self.learn(&lesson, scores)
     }
 
-    fn forget(&mut self, gone: &Evicted) {
+    fn forget(&mut self, evicted: &Evicted) {
         if let Some(fitted) = &mut self.fitted {
-            fitted.inputs.forget(gone);
+            fitted.inputs.forget(evicted);
         }
-        self.refits.forget(gone);
+        self.refits.forget(evicted);
     }
 
     fn widen(&mut self, _classes: usize) {}

@@ -218,7 +218,7 @@ impl Aggregator {
     /// the log loss of the mixture, in nats, or its squared error; NaN without a label.
     pub fn step(&mut self, expert_scores: ExpertScores, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
         let count = Count { weight: count.weight.min(HEAVIEST), ..count };
-        self.share_out(expert_scores.scores);
+        self.distribute_weights(expert_scores.scores);
         if self.regression {
             self.step_number(expert_scores, label, count, mixed)
         } else if self.classes > 1 {
@@ -229,7 +229,7 @@ impl Aggregator {
     }
 
     /// Distribute the weights among the members that make a prediction.
-    fn share_out(&mut self, scores: &[f64]) {
+    fn distribute_weights(&mut self, scores: &[f64]) {
         let weights = &mut self.scratch.weights;
         weights.copy_from_slice(&self.shares.weights);
         let mut is_silent = false;

@@ -53,8 +53,8 @@ impl Learner for Calibrated {
         self.0.conditional(event)
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.0.forget(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.0.forget(evicted);
     }
 
     fn widen(&mut self, classes: usize) {

@@ -73,8 +73,8 @@ fn predicting_first_changes_nothing() {
 #[test]
 fn evictions_reach_dormant_experts() {
     let mut stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
-    let gone = |t: usize| Evicted { before: stream.starts[t], attributes: vec![1], coordinates: vec![1] };
-    stream.gone = (0..100).map(|i| gone(FIRST_NAP + 20 + 7 * i)).collect();
+    let evicted = |t: usize| Evicted { before: stream.starts[t], attributes: vec![1], coordinates: vec![1] };
+    stream.evicted = (0..100).map(|i| evicted(FIRST_NAP + 20 + 7 * i)).collect();
     let mut model = stream.mixture(false);
     stream.run(&mut model, 0, TURN);
     assert_eq!(fact(&model, 1, "forgotten"), 100);

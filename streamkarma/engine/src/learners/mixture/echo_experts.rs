@@ -89,7 +89,7 @@ pub struct Stream {
     pub labels: Vec<f64>,
     pub values: Vec<f64>,
     pub starts: Vec<usize>,
-    pub gone: Vec<Evicted>,
+    pub evicted: Vec<Evicted>,
 }
 
 impl Stream {
@@ -123,7 +123,7 @@ impl Stream {
             labels.push(label);
         }
         let starts = (0..=events).map(|t| experts * classes * t).collect();
-        Self { kind, experts, classes, labels, values, starts, gone: Vec::new() }
+        Self { kind, experts, classes, labels, values, starts, evicted: Vec::new() }
     }
 
     /// A mixture of experts, all but the first of which may rest.
@@ -147,9 +147,15 @@ impl Stream {
     pub fn run(&self, model: &mut Mixture, begin: usize, end: usize) -> Vec<u64> {
         let coordinates = vec![1; self.values.len()];
         let (starts, values) = (&self.starts[begin..=end], &self.values);
-        let gone = &self.gone;
-        let block =
-            Block { starts, attributes: &coordinates, coordinates: &coordinates, values, raw: values, gone };
+        let evicted = &self.evicted;
+        let block = Block {
+            starts,
+            attributes: &coordinates,
+            coordinates: &coordinates,
+            values,
+            raw: values,
+            evicted,
+        };
         let label = |t: usize| if t.is_multiple_of(10) { f64::NAN } else { self.labels[t] };
         let lessons: Vec<Lesson> = (begin..end).map(|t| Lesson::of(label(t))).collect();
         let (mut scores, mut losses) = (vec![0.0; (end - begin) * self.classes], vec![0.0; end - begin]);

@@ -51,8 +51,8 @@ impl Mixing<'_> {
             for t in begin..begin + size {
                 self.gather(t, expert_scores, stage.lessons[t].external_scores);
                 let mixed = &mut scores[t * classes..(t + 1) * classes];
-                if let Some(gone) = stage.block.evicted_before(t) {
-                    self.relevance.forget(gone);
+                if let Some(evicted) = stage.block.evicted_before(t) {
+                    self.relevance.forget(evicted);
                 }
                 losses[t] = self.mix(&stage.block.event(t), &stage.lessons[t], mixed);
             }
@@ -184,8 +184,8 @@ impl Mixing<'_> {
 fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], expert_scores: &mut [f64]) {
     let width = expert_scores.len() / lessons.len();
     for ((t, lesson), own) in lessons.iter().enumerate().zip(expert_scores.chunks_exact_mut(width)) {
-        if let Some(gone) = block.evicted_before(t) {
-            learner.forget(gone);
+        if let Some(evicted) = block.evicted_before(t) {
+            learner.forget(evicted);
         }
         if lesson.wants_scores {
             learner.step(block.event(t), *lesson, own);

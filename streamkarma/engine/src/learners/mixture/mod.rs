@@ -232,9 +232,9 @@ impl Learner for Mixture {
         self.learners.iter_mut().find_map(|learner| learner.conditional(event))
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.learners.iter_mut().for_each(|learner| learner.forget(gone));
-        self.relevance.forget(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.learners.iter_mut().for_each(|learner| learner.forget(evicted));
+        self.relevance.forget(evicted);
     }
 
     fn widen(&mut self, classes: usize) {

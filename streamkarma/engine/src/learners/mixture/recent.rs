@@ -311,7 +311,7 @@ impl Recent {
         self.asked = 0;
         if self.regression {
             let residual = unit * back((lesson.label - self.prediction[0]) / unit);
-            take_in(self.residuals.iter_mut(), residual, part);
+            move_means(self.residuals.iter_mut(), residual, part);
             let mut next = unit * within(lesson.label / unit, FARTHEST);
             for (place, target) in self.labels.iter_mut().enumerate() {
                 let before = *target;
@@ -329,8 +329,8 @@ impl Recent {
                 let truth = f64::from(u8::from(lesson.label == column as f64));
                 (truth, truth - exp(*prediction))
             };
-            take_in(self.residuals.iter_mut().skip(column).step_by(self.classes), residual, part);
-            take_in(self.labels.iter_mut().skip(column).step_by(self.classes), label, part);
+            move_means(self.residuals.iter_mut().skip(column).step_by(self.classes), residual, part);
+            move_means(self.labels.iter_mut().skip(column).step_by(self.classes), label, part);
         }
     }
 
@@ -364,7 +364,7 @@ pub fn prior_variances(classes: usize, regression: bool) -> &'static [f64] {
 }
 
 /// Move means of different half-lives towards a value that has the weight of a fraction of an event.
-fn take_in<'a>(means: impl Iterator<Item = &'a mut f64>, value: f64, part: f64) {
+fn move_means<'a>(means: impl Iterator<Item = &'a mut f64>, value: f64, part: f64) {
     means.zip(KEPT).for_each(|(mean, kept)| *mean += part * (1.0 - kept) * (value - *mean));
 }
 

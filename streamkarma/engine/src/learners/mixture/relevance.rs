@@ -107,11 +107,11 @@ impl Relevance {
     }
 
     /// Forget evicted attributes and coordinates.
-    pub fn forget(&mut self, gone: &Evicted) {
-        for &coordinate in below(&gone.coordinates, self.products.len()) {
+    pub fn forget(&mut self, evicted: &Evicted) {
+        for &coordinate in below(&evicted.coordinates, self.products.len()) {
             self.products[coordinate as usize] = Mean::default();
         }
-        for &attribute in below(&gone.attributes, self.squares.len()) {
+        for &attribute in below(&evicted.attributes, self.squares.len()) {
             self.total -= std::mem::take(&mut self.squares[attribute as usize]).value;
         }
     }

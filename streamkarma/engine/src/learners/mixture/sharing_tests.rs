@@ -55,7 +55,7 @@ impl Stream {
             coordinates: &self.attributes,
             values: &self.values,
             raw: &self.values,
-            gone: &[],
+            evicted: &[],
         }
     }
 

@@ -145,7 +145,7 @@ impl Stream {
             coordinates: &self.coordinates,
             values: &self.values,
             raw: &self.values,
-            gone: &[],
+            evicted: &[],
         }
     }
 

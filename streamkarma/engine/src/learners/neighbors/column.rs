@@ -152,8 +152,8 @@ impl Column {
         match self.kind {
             Kind::Number(own) => coordinates.binary_search(&own).is_ok(),
             Kind::Category => {
-                let is_gone = |code: f32| coordinates.binary_search(&(code as u32)).is_ok();
-                self.replace(|code| if is_gone(code) { ABSENT } else { code });
+                let is_evicted = |code: f32| coordinates.binary_search(&(code as u32)).is_ok();
+                self.replace(|code| if is_evicted(code) { ABSENT } else { code });
                 false
             }
         }

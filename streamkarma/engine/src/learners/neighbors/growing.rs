@@ -75,7 +75,7 @@ impl Neighbors {
         self.nearest.find_newest(events, self.next, events / 2, self.settings.neighbors);
         let mut scores = std::mem::take(&mut self.compared);
         scores.resize(self.classes, 0.0);
-        self.say(&mut scores);
+        self.write_scores(&mut scores);
         self.loss().loss_and_gradient(&scores, lesson.label, &mut self.slopes);
         let newer = self.error(label, &scores);
         self.compared = scores;

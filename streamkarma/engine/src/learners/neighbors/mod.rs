@@ -176,11 +176,11 @@ impl Neighbors {
             columns.read(event, items);
             nearest.find(columns, items, self.labels.len(), self.next, settings.neighbors);
         }
-        self.say(scores);
+        self.write_scores(scores);
     }
 
     /// Predict from the nearest events found.
-    fn say(&mut self, scores: &mut [f64]) {
+    fn write_scores(&mut self, scores: &mut [f64]) {
         if self.settings.regression {
             scores[0] = self.mean();
         } else {
@@ -307,8 +307,8 @@ impl Learner for Neighbors {
     }
 
     /// Treat the dropped values as missing in the events of the window.
-    fn forget(&mut self, gone: &Evicted) {
-        self.columns.forget(&gone.attributes, &gone.coordinates);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.columns.forget(&evicted.attributes, &evicted.coordinates);
     }
 
     fn widen(&mut self, classes: usize) {

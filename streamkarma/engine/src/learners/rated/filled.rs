@@ -34,6 +34,6 @@ impl Filled {
     /// As a block for the learner.
     pub fn block(&self) -> Block<'_> {
         let Self { starts, attributes, coordinates, values, raw } = self;
-        Block { starts, attributes, coordinates, values, raw, gone: &[] }
+        Block { starts, attributes, coordinates, values, raw, evicted: &[] }
     }
 }

@@ -133,8 +133,8 @@ impl Rated {
     fn run_in_turn(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
         let classes = self.classes();
         for (t, row) in scores.chunks_exact_mut(classes).enumerate() {
-            if let Some(gone) = block.evicted_before(t) {
-                self.forget(gone);
+            if let Some(evicted) = block.evicted_before(t) {
+                self.forget(evicted);
             }
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
@@ -174,7 +174,7 @@ impl Learner for Rated {
     }
 
     fn run(&mut self, block: &Block, lessons: &[Lesson], scores: &mut [f64], losses: &mut [f64]) {
-        if !block.gone.is_empty() {
+        if !block.evicted.is_empty() {
             return self.run_in_turn(block, lessons, scores, losses);
         }
         let (first, last) = (block.starts.first(), block.starts.last());
@@ -209,9 +209,9 @@ impl Learner for Rated {
         self.inner.conditional(self.filled.block().event(0))
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.inner.forget(gone);
-        self.attributes.retain(|coordinate, _| gone.coordinates.binary_search(coordinate).is_err());
+    fn forget(&mut self, evicted: &Evicted) {
+        self.inner.forget(evicted);
+        self.attributes.retain(|coordinate, _| evicted.coordinates.binary_search(coordinate).is_err());
     }
 
     fn widen(&mut self, classes: usize) {

@@ -33,7 +33,7 @@ impl Learner for Recorder {
         0.0
     }
 
-    fn forget(&mut self, _gone: &Evicted) {}
+    fn forget(&mut self, _evicted: &Evicted) {}
 
     fn widen(&mut self, classes: usize) {
         self.classes = classes;

@@ -143,9 +143,9 @@ impl Ensemble {
     }
 
     /// At splits by evicted coordinates, go where missing values go.
-    pub fn forget(&mut self, gone: &Evicted) {
+    pub fn forget(&mut self, evicted: &Evicted) {
         for node in &mut self.nodes {
-            if gone.coordinates.binary_search(&node.coordinate).is_ok() {
+            if evicted.coordinates.binary_search(&node.coordinate).is_ok() {
                 node.coordinate = CONSTANT;
             }
         }

@@ -210,9 +210,9 @@ impl Learner for RefittedTrees {
         self.explain_paths(into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.ensemble.forget(gone);
-        self.refits.forget(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.ensemble.forget(evicted);
+        self.refits.forget(evicted);
     }
 
     fn widen(&mut self, classes: usize) {

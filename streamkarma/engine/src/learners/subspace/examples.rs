@@ -67,12 +67,12 @@ impl Examples {
     }
 
     /// Drop the evicted coordinates.
-    pub fn forget(&mut self, gone: &Evicted) {
-        let is_gone = |k: &u32| gone.coordinates.binary_search(k).is_ok();
-        for example in self.all.iter_mut().filter(|each| each.coordinates.iter().any(is_gone)) {
+    pub fn forget(&mut self, evicted: &Evicted) {
+        let is_evicted = |k: &u32| evicted.coordinates.binary_search(k).is_ok();
+        for example in self.all.iter_mut().filter(|each| each.coordinates.iter().any(is_evicted)) {
             let event = example.event();
             let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
-            let left = items.filter(|((_, k), _)| !is_gone(k)).map(|((&a, &k), &x)| ((a, k), x));
+            let left = items.filter(|((_, k), _)| !is_evicted(k)).map(|((&a, &k), &x)| ((a, k), x));
             let (places, values): (Vec<(u32, u32)>, Vec<f64>) = left.unzip();
             (example.attributes, example.coordinates) = places.into_iter().unzip();
             example.values = values;

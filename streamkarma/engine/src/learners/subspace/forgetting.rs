@@ -8,8 +8,8 @@ use crate::block::{Evicted, below};
 
 impl Subspace {
     /// Forget what was learned of these coordinates, and of attributes without any coordinates left.
-    pub(super) fn clear(&mut self, gone: &Evicted) {
-        let coordinates = below(&gone.coordinates, self.owners.len());
+    pub(super) fn clear(&mut self, evicted: &Evicted) {
+        let coordinates = below(&evicted.coordinates, self.owners.len());
         coordinates.iter().for_each(|&k| self.owners[k as usize] = NOBODY);
         let known = self.owning();
         let is_left = |a: usize| known.get(a).is_some_and(|&is| is);
@@ -25,7 +25,7 @@ impl Subspace {
         let indicators = attributes.iter().map(|a| rank + 2 * a + 1);
         let places: Vec<u32> = values.chain(indicators).collect();
         self.models_mut().for_each(|model| model.clear(&places));
-        self.examples.forget(gone);
+        self.examples.forget(evicted);
     }
 
     /// Whether each attribute has a coordinate that was learned.

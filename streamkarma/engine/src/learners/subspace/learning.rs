@@ -33,7 +33,7 @@ impl Subspace {
             if *owner != attribute
                 && let Form::Pairs(pairs) = &mut self.form
             {
-                pairs.seat(attribute, coordinate);
+                pairs.assign_slot(attribute, coordinate);
             }
             (*owner, *known) = (attribute, true);
         }

@@ -97,7 +97,7 @@ impl Pairs {
         }
         for k in seats {
             if owners[k as usize] != NOBODY {
-                self.seat(owners[k as usize], k);
+                self.assign_slot(owners[k as usize], k);
             }
         }
     }

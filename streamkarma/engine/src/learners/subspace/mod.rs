@@ -193,8 +193,8 @@ impl Learner for Subspace {
         Some(self.conditional_moments(&event))
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.clear(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.clear(evicted);
     }
 
     fn widen(&mut self, classes: usize) {
@@ -241,7 +241,7 @@ impl Learner for Subspace {
     }
 
     fn translate(&mut self, translation: &Translation) -> Result<(), Refused> {
-        self.go_over(translation);
+        self.translate_all(translation);
         Ok(())
     }
 

@@ -88,7 +88,7 @@ impl Pairs {
     /// Give a coordinate of an attribute a slot, if there is one.
     ///
     /// A new category enters beside its siblings: it was an observed 0 for as long as they have been counted.
-    pub fn seat(&mut self, attribute: u32, coordinate: u32) {
+    pub fn assign_slot(&mut self, attribute: u32, coordinate: u32) {
         if let Some(slot) = self.coordinates.of(coordinate) {
             // The coordinate belonged to another attribute.
             self.vacate(slot);

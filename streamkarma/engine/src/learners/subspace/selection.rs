@@ -154,7 +154,7 @@ impl Pairs {
         }
         for Candidate { attribute, coordinates, .. } in candidates {
             if chosen[*attribute as usize] && self.attributes.of(*attribute).is_none() {
-                coordinates.iter().for_each(|&k| self.seat(*attribute, k));
+                coordinates.iter().for_each(|&k| self.assign_slot(*attribute, k));
             }
         }
     }

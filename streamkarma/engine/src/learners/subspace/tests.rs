@@ -57,7 +57,7 @@ fn low_rank_and_noise(events: usize, columns: usize, noise: usize) -> Stream {
 impl Stream {
     pub fn block(&self) -> Block<'_> {
         let (starts, places, values) = (&self.starts, &self.places, &self.values);
-        Block { starts, attributes: places, coordinates: places, values, raw: values, gone: &[] }
+        Block { starts, attributes: places, coordinates: places, values, raw: values, evicted: &[] }
     }
 
     /// Learn events, and return the scores.

@@ -19,7 +19,7 @@ use crate::translation::{DROPPED, Translation};
 
 impl Subspace {
     /// See [`crate::learner::Learner::translate`].
-    pub(super) fn go_over(&mut self, translation: &Translation) {
+    pub(super) fn translate_all(&mut self, translation: &Translation) {
         if translation.keeps_names() && translation.keeps_scales() && translation.target == (0.0, 1.0) {
             return;
         }
@@ -34,7 +34,7 @@ impl Subspace {
         self.examples.translate(translation);
         let moves = self.moves(translation);
         self.translate_form(translation);
-        self.put_back(&counts, translation);
+        self.restore_counts(&counts, translation);
         let room = self.room_for_weights();
         let constant = self.settings.rank as u32;
         for model in self.models_mut() {
@@ -50,7 +50,7 @@ impl Subspace {
     }
 
     /// Keep the counts of attributes that lost all their coordinates, which those that continued from here include.
-    fn put_back(&mut self, counts: &[Vec<f64>], translation: &Translation) {
+    fn restore_counts(&mut self, counts: &[Vec<f64>], translation: &Translation) {
         for (own, before) in self.attribute_counts().into_iter().zip(counts) {
             for (&to, &count) in translation.attributes.iter().zip(before).filter(|(to, _)| **to != DROPPED) {
                 if own.get(to as usize).is_none_or(|&known| known == 0.0) && count > 0.0 {
@@ -148,7 +148,7 @@ impl Pairs {
         }
         for (k, &owner) in owners.iter().enumerate().filter(|(_, owner)| **owner != NOBODY) {
             if !translated.is_wide() || self.coordinates.of(from[k]).is_some() {
-                translated.seat(owner, k as u32);
+                translated.assign_slot(owner, k as u32);
             }
         }
         translated.translate_moments(self, owners, &from, translation);

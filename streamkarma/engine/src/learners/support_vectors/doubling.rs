@@ -77,8 +77,8 @@ impl Learner for DoublingSupportVectors {
         self.inner.explain(event, into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.inner.forget(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.inner.forget(evicted);
     }
 
     fn widen(&mut self, classes: usize) {

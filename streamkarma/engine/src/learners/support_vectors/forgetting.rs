@@ -8,9 +8,9 @@ use crate::block::Evicted;
 
 impl Vectors {
     /// A copy without these attributes and coordinates.
-    pub fn without(&self, gone: &Evicted, gamma: u32) -> Self {
-        let left = |gone: &[u32], each: u32| gone.binary_search(&each).is_err().then_some(each);
-        let (attributes, coordinates) = (&gone.attributes, &gone.coordinates);
+    pub fn without(&self, evicted: &Evicted, gamma: u32) -> Self {
+        let left = |evicted: &[u32], each: u32| evicted.binary_search(&each).is_err().then_some(each);
+        let (attributes, coordinates) = (&evicted.attributes, &evicted.coordinates);
         self.renamed(|attribute| left(attributes, attribute), |k| left(coordinates, k), gamma)
     }
 

@@ -214,8 +214,8 @@ impl Learner for SupportVectors {
         self.explain_vectors(&event, into);
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.vectors = self.vectors.without(gone, self.rule.gamma);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.vectors = self.vectors.without(evicted, self.rule.gamma);
     }
 
     fn widen(&mut self, classes: usize) {

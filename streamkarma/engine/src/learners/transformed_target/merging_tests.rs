@@ -88,7 +88,7 @@ fn event(t: u64) -> (f64, f64) {
     (value, exp(value + uniform() + uniform() + uniform()))
 }
 
-fn say(model: &mut TransformedTarget, value: f64, lesson: Lesson) -> f64 {
+fn score_of(model: &mut TransformedTarget, value: f64, lesson: Lesson) -> f64 {
     let mut scores = [0.0];
     model.step(Event::of(&[1], &[1], &[value]), lesson, &mut scores);
     scores[0]
@@ -98,7 +98,7 @@ fn trained_further(from: &TransformedTarget, events: std::ops::Range<u64>) -> Tr
     let mut made = learner(Point::Mean);
     made.restore(&from.state(), 0, 0).unwrap();
     for (value, label) in events.map(event) {
-        say(&mut made, value, Lesson::of(label));
+        score_of(&mut made, value, Lesson::of(label));
     }
     made
 }
@@ -154,7 +154,8 @@ fn merged_parts_approximate_the_one_pass_curve() {
     }
     let mut whole = whole;
     for value in [-1.0, 1.0] {
-        let (one, other) = (say(&mut all, value, Lesson::NONE), say(&mut whole, value, Lesson::NONE));
+        let (one, other) =
+            (score_of(&mut all, value, Lesson::NONE), score_of(&mut whole, value, Lesson::NONE));
         assert!((one / other - 1.0).abs() < 0.1);
     }
 }
@@ -169,10 +170,10 @@ fn rescaled_targets_preserve_predictions() {
     assert_eq!(trained_further(&translated, 0..0).state(), translated.state());
     for t in 700..1500 {
         let (value, label) = event(t);
-        let score = say(&mut model, value, Lesson::of(label));
+        let score = score_of(&mut model, value, Lesson::of(label));
         let unit = Unit { centre: -2.0, spread: 0.4 };
         let lesson = Lesson { target: label, unit, ..Lesson::of(unit.standard(label)) };
-        let again = say(&mut translated, value, lesson);
+        let again = score_of(&mut translated, value, lesson);
         assert!((score - (0.4 * again - 2.0)).abs() < 1e-9 * score.abs());
     }
 }

@@ -187,8 +187,8 @@ impl Learner for TransformedTarget {
         self.inner.conditional(event)
     }
 
-    fn forget(&mut self, gone: &Evicted) {
-        self.inner.forget(gone);
+    fn forget(&mut self, evicted: &Evicted) {
+        self.inner.forget(evicted);
     }
 
     fn widen(&mut self, _classes: usize) {}

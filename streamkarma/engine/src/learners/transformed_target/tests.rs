@@ -62,7 +62,7 @@ fn run(learner: &mut dyn Learner, values: &[f64], lessons: &[Lesson], size: usiz
         let part = 2 * begin..2 * end;
         let (attributes, coordinates) = (&indices[part.clone()], &indices[part.clone()]);
         let values = &values[part];
-        let block = Block { starts: &starts, attributes, coordinates, values, raw: values, gone: &[] };
+        let block = Block { starts: &starts, attributes, coordinates, values, raw: values, evicted: &[] };
         learner.run(&block, &lessons[begin..end], &mut scores[begin..end], &mut losses[begin..end]);
     }
     (scores, losses)
