@@ -64,7 +64,7 @@ class Encoded:
         """Append other events."""
 
     @property
-    def last_gone(self) -> list[int]:
+    def last_evicted(self) -> list[int]:
         """The coordinates that were evicted for the last event."""
 
     def forget(self, coordinates: list[int]) -> None:

@@ -216,7 +216,7 @@ class Gatherer:
             whole = settled is not None
             vocabulary = self._task_model.model.vocabulary
             vocabulary.read_dicts([record], [learned], events, whole=whole, labels=[label])
-            if self._pending is not None and (evicted := events.last_gone):
+            if self._pending is not None and (evicted := events.last_evicted):
                 self._pending.forget(evicted)
         self.buffer.append(given, label, taken, at, settled)
 

@@ -75,7 +75,7 @@ impl Encoded {
 
     /// The coordinates that were evicted for the last event, ascending.
     #[getter]
-    fn last_gone(&self) -> Vec<u32> {
+    fn last_evicted(&self) -> Vec<u32> {
         let starts = &self.inner.starts;
         let is_last = |evicted: &&Evicted| starts.len() > 1 && evicted.before == starts[starts.len() - 2];
         self.inner.evicted.last().filter(is_last).map_or_else(Vec::new, |evicted| evicted.coordinates.clone())
