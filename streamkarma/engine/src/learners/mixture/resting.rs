@@ -191,8 +191,8 @@ pub fn lessons_up_to(period: u64, events: u64, lessons: &[Lesson]) -> usize {
     learned.map(|(t, _)| t + 1).nth(left as usize - 1).unwrap_or(lessons.len())
 }
 
-/// The prediction of a mixture without some `experts`; `prediction` is that with them, `each` has the predictions of the
-/// members with these `weights`, and `blend` is the prediction of the last member without them.
+/// The prediction of a mixture without some `experts`; `prediction` is that with them, `each` has the predictions of
+/// the members with these `weights`, and `blend` is the prediction of the last member without them.
 pub fn without(experts: Range<usize>, prediction: f64, weights: &[f64], each: &[f64], blend: f64) -> f64 {
     let last = each.len() - 1;
     let (own, weight) =
