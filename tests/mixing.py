@@ -150,6 +150,12 @@ def within_reach(mixed: Array, before: Sequence[Array]) -> Array:
     return bounded
 
 
+def relative(weights: Array) -> Array:
+    """Weights divided by the mean of those up to and including each, where it is above 1."""
+    means = np.cumsum(weights) / np.arange(1, len(weights) + 1)
+    return np.asarray(weights / np.maximum(means, 1.0))
+
+
 def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -> tuple[Array, Array, Array]:
     """The probability of +1 in a mixture for two classes, before each event is learned.
 
@@ -162,7 +168,7 @@ def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -
         Newton(np.full(experts, 1 / experts), 0.2),
     )
     completeness, (mixed, likelihoods, after) = Completeness(), ([], [], [])
-    for t, (label, weight) in enumerate(zip(labels > 0, weights, strict=True)):
+    for t, (label, weight) in enumerate(zip(labels > 0, relative(weights), strict=True)):
         drift = max(1e-5, 3 / (t + 10) ** 2)
         squares += (np.minimum(scores[:, t] ** 2, 100 * np.maximum(squares, 1)) - squares) / min(t + 2, 1000)
         z = np.clip(scores[:, t] / np.sqrt(squares), -30, 30)

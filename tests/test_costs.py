@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score
 from sklearn.utils.class_weight import compute_class_weight
 
-from streamkarma import ExplicitKARMAClassifier, ForestClassifier, KARMAMixtureClassifier, load, save
+from streamkarma import (
+    ExplicitKARMAClassifier,
+    ForestClassifier,
+    KARMAClassifier,
+    KARMAMixtureClassifier,
+    load,
+    save,
+)
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators import persistence
 from streamkarma.estimators.costs import decide
@@ -459,3 +466,18 @@ def test_blocks_sum_the_weights_of_labels_as_single_events_do() -> None:
         singly.learn_one({"x": t}, "no")
         in_blocks.learn_many([{"x": t}], ["no"])
     assert to_bytes(singly) == to_bytes(in_blocks)
+
+
+def test_balanced_weights_count_whatever_limits_the_step() -> None:
+    """The steps of support vectors are capped, and a cap of each event's own would make all weights equal."""
+    rng = np.random.default_rng(1)
+    model, found = KARMAClassifier(class_weight="balanced"), []
+    for _ in range(3000):
+        rare = bool(rng.random() < 0.03)
+        event = {
+            name: float(value) for name, value in zip("abcd", rng.standard_normal(4) + rare, strict=True)
+        }
+        if rare:
+            found.append(model.predict_one(event) is True)
+        model.learn_one(event, rare)
+    assert np.mean(found[30:]) > 0.55

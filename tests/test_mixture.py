@@ -21,7 +21,6 @@ from tests.mixing import (
     SHARE,
     Relevance,
     mixed_by,
-    moved,
     numbers,
     several_classes,
     sigmoid,
@@ -133,14 +132,6 @@ def test_the_mean_weights_are_those_of_the_last_thousand_events() -> None:
     np.testing.assert_allclose(mixing.mean_weights, 0.999**3000 * np.mean(seen[:1000], axis=0) + recent)
     assert mixing.mean_weights.sum() == pytest.approx(1.0)
     assert mixing.mean_weights[1] > 0.2 > mixing.mean_weights[0]
-
-
-def test_a_huge_weight_leaves_all_to_the_best_member_but_what_is_shared() -> None:
-    mixing = Aggregator(3)
-    scores = np.array([2.0, 1.0, -1.0])[:, None, None]
-    chance = sigmoid(mixing.run(scores, np.ones(1), np.array([1e100]))[0][0])
-    given = moved(np.array([*chance, *(1 - chance)]))
-    np.testing.assert_allclose(mixing.weights, [1 - given + given / 4, *[given / 4] * 3])
 
 
 @pytest.mark.parametrize("factor", [0.01, 1.0, 10.0, 1e6])
@@ -504,3 +495,33 @@ def test_no_prediction_is_farther_from_the_targets_than_they_reach(seed: int) ->
     margin = (highest - lowest) * (1 + 1e-9)
     assert (predictions >= lowest - margin).all()
     assert (predictions <= highest + margin).all()
+
+
+def noisy_line(count: int) -> list[tuple[dict[str, float], float]]:
+    rng = Random(1)
+    events = [{name: rng.gauss(0, 1) for name in "abcd"} for _ in range(count)]
+    return [(x, 50 + 10 * (x["a"] - x["b"] + x["c"] / 2) + rng.gauss(0, 1)) for x in events]
+
+
+def test_the_unit_of_large_weights_does_not_matter() -> None:
+    def error(weight: float) -> float:
+        model, residuals = KARMAMixtureRegressor(), []
+        for x, y in noisy_line(700):
+            residuals.append(abs(model.predict_one(x) - y))
+            model.learn_one(x, y, w=weight)
+        return sum(residuals[300:])
+
+    assert error(300.0) < 1.15 * error(1.0)
+
+
+def test_an_event_of_weight_0_ends_no_adjustments() -> None:
+    """Predictions are adjusted by the latest errors until another event is predicted and not learned."""
+    asked, unasked = KARMAMixtureRegressor(), KARMAMixtureRegressor()
+    level, rng = 0.0, Random(3)
+    for number in range(200):
+        level += rng.gauss(0, 1)
+        x, counts = {"a": rng.gauss(0, 1)}, number % 2 == 0
+        prediction = asked.predict_one(x)
+        assert not counts or unasked.predict_one(x) == prediction
+        for model in (asked, unasked):
+            model.learn_one(x, level, w=float(counts))

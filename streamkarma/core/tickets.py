@@ -54,7 +54,7 @@ class TicketRegistry:
         self.restore(dict(state))
 
     def tickets(
-        self, events: Block | Encoded, learned: NDArray[np.bool_], awaiting: NDArray[np.bool_]
+        self, events: Block | Encoded, labelled: NDArray[np.bool_], awaiting: NDArray[np.bool_]
     ) -> NDArray[np.uint64]:
         """Record events by their values before encoding, and return their tickets.
 
@@ -62,17 +62,17 @@ class TicketRegistry:
         ----------
         events
             T events; a block must hold the values from before encoding.
-        learned
-            Shape (T,): whether the event has a label and is learned.
+        labelled
+            Shape (T,): whether the event has its label, whatever its weight.
         awaiting
-            Shape (T,): whether it awaits its label. An event with a label and weight 0 is neither.
+            Shape (T,): whether it awaits its label.
 
         Returns
         -------
-        Shape (T,): the number of an event, the same when it is predicted and when it is learned; 0 for
+        Shape (T,): the number of an event, the same when it is predicted and when its label arrives; 0 for
         others.
         """
-        return self.engine.tickets(events, learned, awaiting)
+        return self.engine.tickets(events, labelled, awaiting)
 
     def arrays(self) -> Arrays:
         """The state: what ``restore`` takes."""

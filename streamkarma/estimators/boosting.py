@@ -37,8 +37,8 @@ class BoostingClassifier(CostParameters, BoostingParameters, BaseClassifier):
     Parameters
     ----------
     window
-        Maximum number of events that the trees are fitted to, 1 to 1,048,576. An event with more than 64
-        numbers, categories and words is not among them.
+        Maximum number of events that the trees are fitted to, 1 to 1,048,576; fewer if they have more than 64
+        numbers, categories and words on average. An event with more than 1,024 of them is not fitted.
     na, sentinel, sentinels, kinds, entity, time, carry, carry_labels, carry_for, max_entities, coverage
         As in ``KARMAClassifier``.
     scale, forget, max_attributes, max_coordinates, max_name_bytes, max_classes, class_weight, threshold

@@ -243,7 +243,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         weighed = given.copy()
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)
-        self._pipeline.take(events, learned, targets == NONE, late)
+        self._pipeline.take(events, targets != NONE, targets == NONE, late)
         known, losses = np.empty(count, np.int64), np.empty(count)
         learner = self._pipeline.learner
         pieces: list[tuple[int, NDArray[np.float64]]] = []

@@ -170,11 +170,11 @@ class Pipeline:
     def take(
         self,
         events: Encoded,
-        learned: NDArray[np.bool_],
+        labelled: NDArray[np.bool_],
         awaiting: NDArray[np.bool_],
         late: LateLabels | None = None,
     ) -> None:
-        """Take encoded events for ``run``; those ``awaiting`` their label are predicted now.
+        """Take encoded events for ``run``: those that are ``labelled``, and those still ``awaiting`` it.
 
         Events without a ticket in ``late`` are recognised by their content.
         """
@@ -182,7 +182,7 @@ class Pipeline:
         tickets, observed, shared = LateLabels.none(len(events)) if late is None else late
         if self.ticket_registry is not None:
             unknown = tickets == 0
-            tickets = tickets + self.ticket_registry.tickets(events, learned & unknown, awaiting & unknown)
+            tickets = tickets + self.ticket_registry.tickets(events, labelled & unknown, awaiting & unknown)
         self._late = LateLabels(tickets, observed, shared)
 
     @property

@@ -159,7 +159,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         weighed = np.asarray(weights, np.float64)
         standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
-        self._pipeline.take(events, ~unknown & (weighed > 0.0), unknown, late)
+        self._pipeline.take(events, ~unknown, unknown, late)
         external_scores = self._external_scores(events, wanted, weighed, centres, spreads)
         units, whole = (wanted, centres, spreads), slice(0, len(wanted))
         scores = self._pipeline.run(whole, standard, weighed, external_scores, units)[0][:, 0]

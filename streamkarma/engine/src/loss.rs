@@ -38,6 +38,9 @@ pub enum Loss {
     EpsilonInsensitive,
 }
 
+/// An event counts at most as so many in a step whose size is limited, if the slope is bounded.
+const HEAVIEST: f64 = 1000.0;
+
 impl Loss {
     /// All losses, in the order of their numbers.
     pub const ALL: [Self; 7] = [
@@ -99,6 +102,15 @@ impl Loss {
         slopes[rival] = slope;
         slopes[label] = -slope;
         if self == Self::Hinge { lack } else { lack * lack }
+    }
+
+    /// The weight by which the limit of the step size is divided.
+    ///
+    /// Where slopes are bounded, a step that is [`HEAVIEST`] times as long as that of an ordinary event does no lasting
+    /// harm, and with the same limit for all events heavy ones would not count more than light ones.
+    pub fn limiting_weight(self, weight: f64) -> f64 {
+        let is_bounded = !matches!(self, Self::Squared | Self::SquaredHinge);
+        if is_bounded { weight.min(1.0).max(weight / HEAVIEST) } else { weight }
     }
 
     /// How many vectors an event moves towards or away from its label at full slope, one per class: the limit of the step

@@ -37,13 +37,12 @@ impl Default for TicketRegistry {
 impl TicketRegistry {
     /// Record the events of a block, and assign them tickets: see [`Lesson`](crate::learner::Lesson).
     ///
-    /// `learned` tells whether an event has its label and is learned, `awaiting` whether it awaits one; an event with a
-    /// label and weight 0 is neither. An event that is predicted and the same event when it is learned get the same one
-    /// of `tickets`; all others get 0.
-    pub fn tickets(&mut self, raw: &Block, learned: &[bool], awaiting: &[bool], tickets: &mut [u64]) {
+    /// `labelled` tells whether an event has its label, whatever its weight, and `awaiting` whether it awaits one. An
+    /// event that is predicted and the same event when its label arrives get the same one of `tickets`; all others get 0.
+    pub fn tickets(&mut self, raw: &Block, labelled: &[bool], awaiting: &[bool], tickets: &mut [u64]) {
         for (t, ticket) in tickets.iter_mut().enumerate() {
-            *ticket = if learned[t] {
-                self.learn(raw.event(t))
+            *ticket = if labelled[t] {
+                self.resolve(raw.event(t))
             } else if awaiting[t] {
                 self.issue(key(raw.event(t)))
             } else {
@@ -72,7 +71,7 @@ impl TicketRegistry {
         key
     }
 
-    fn learn(&mut self, event: Event) -> u64 {
+    fn resolve(&mut self, event: Event) -> u64 {
         if self.numbers.is_empty() {
             // The usual stream, in which labels arrive with their events.
             return 0;

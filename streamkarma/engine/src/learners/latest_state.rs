@@ -79,8 +79,9 @@ impl<C: Stored> Latest<C> {
     /// Write everything but the leaves of events.
     pub fn put(&self, state: &mut State) {
         let events = || self.events.iter();
-        let sizes = events().flat_map(|event| [event.step as i64, self.items(event).count() as i64]);
-        state.put_i64s("latest", sizes.collect(), &[events().len(), 2]);
+        let sizes = events()
+            .flat_map(|event| [event.step as i64, self.items(event).count() as i64, i64::from(event.width)]);
+        state.put_i64s("latest", sizes.collect(), &[events().len(), 3]);
         let lessons = events().flat_map(|event| [event.label, event.weight]);
         state.put_f64s("latest_lessons", lessons.collect(), &[events().len(), 2]);
         let items = events().flat_map(|event| self.items(event));
@@ -97,21 +98,24 @@ impl<C: Stored> Latest<C> {
     /// If the arrays contradict each other.
     pub fn take(&mut self, state: &State, owners: &[i32], bounds: &Bounds) -> Result<(), Refused> {
         let (sizes, lessons) = (state.i64s("latest")?.0, state.f64s("latest_lessons")?.0);
-        let (sizes, lessons) = (sizes.as_chunks::<2>(), lessons.as_chunks::<2>());
+        let (sizes, lessons) = (sizes.as_chunks::<3>(), lessons.as_chunks::<2>());
         let (mut items, cells) = (state.i32s("latest_items")?.0, C::take(state)?);
         ensure(sizes.1.is_empty() && lessons.1.is_empty() && items.len() == cells.len(), WHY)?;
         let mut cells = &cells[..];
-        ensure(sizes.0.len() == lessons.0.len() && sizes.0.len() <= self.most, WHY)?;
+        ensure(sizes.0.len() == lessons.0.len(), WHY)?;
+        ensure(sizes.0.iter().all(|[_, _, width]| (0..=WIDEST as i64).contains(width)), WHY)?;
+        self.values = sizes.0.iter().map(|[_, _, width]| *width as usize).sum();
+        ensure(self.can_keep(sizes.0.len(), self.values), WHY)?;
         let is_owned = |&coordinate: &i32| {
             let owner = usize::try_from(coordinate).ok().and_then(|k| owners.get(k));
             owner.is_some_and(|&owner| owner >= 0)
         };
         self.events.clear();
         let mut last = 1;
-        for (&[step, size], &[label, weight]) in sizes.0.iter().zip(lessons.0) {
+        for (&[step, size, width], &[label, weight]) in sizes.0.iter().zip(lessons.0) {
             ensure((last..=bounds.steps as i64).contains(&step), WHY)?;
             ensure(bounds.is_label(label) && bounds.is_weight(weight), WHY)?;
-            ensure((0..=WIDEST as i64).contains(&size), WHY)?;
+            ensure((0..=width).contains(&size), WHY)?;
             let (own, others) = items.split_at_checked(size as usize).ok_or(WHY)?;
             let (own_cells, other_cells) = cells.split_at(own.len());
             ensure(own.iter().all(is_owned), WHY)?;
@@ -121,6 +125,7 @@ impl<C: Stored> Latest<C> {
                 label,
                 weight,
                 step: step as u64,
+                width: width as u32,
             });
             (last, items, cells) = (step, others, other_cells);
         }

@@ -105,7 +105,7 @@ impl Refits {
             left > ROUNDING
         };
         let kept = self.latest.events.iter().rev().take_while(is_newer).count();
-        self.latest.events.drain(..self.latest.events.len() - kept);
+        self.latest.drop_oldest(self.latest.events.len() - kept);
         self.begun = self.latest.events.front().map_or(self.steps, |oldest| oldest.step - 1);
         self.due = self.steps;
     }
@@ -188,7 +188,6 @@ impl Refits {
             all.extend(since.map(|event| LearnedEvent { step: steps - (part.steps - event.step), ..event }));
         }
         all.sort_by(|one, other| one.step.cmp(&other.step).then_with(|| by_content(one, other)));
-        all.drain(..all.len().saturating_sub(self.latest.most));
         self.row.restore(owners_of(parts.iter().map(|part| &part.row).chain([&self.row])));
         self.latest.refill(all);
         self.steps = steps;

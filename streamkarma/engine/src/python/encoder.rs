@@ -200,7 +200,7 @@ impl Encoder {
         let mut ticket = [0];
         if let Some(mut registry) = registry {
             let own = self.event.own();
-            registry.inner.tickets(&own.raw_block(), &[learned], &[label.is_nan()], &mut ticket);
+            registry.inner.tickets(&own.raw_block(), &[!label.is_nan()], &[label.is_nan()], &mut ticket);
         }
         for evicted in &self.event.evicted {
             learner.forget(evicted)?;

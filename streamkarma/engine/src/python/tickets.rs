@@ -33,17 +33,17 @@ impl TicketRegistry {
         &mut self,
         py: Python<'py>,
         events: Given<'py>,
-        learned: PyReadonlyArray1<'py, bool>,
+        labelled: PyReadonlyArray1<'py, bool>,
         awaiting: PyReadonlyArray1<'py, bool>,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let given = events.own_events()?;
         let (raw, events) = (given.raw(), given.raw().len());
-        let (learned, awaiting) = (learned.as_array().to_vec(), awaiting.as_array().to_vec());
-        if [learned.len(), awaiting.len()] != [events; 2] {
+        let (labelled, awaiting) = (labelled.as_array().to_vec(), awaiting.as_array().to_vec());
+        if [labelled.len(), awaiting.len()] != [events; 2] {
             return Err(PyValueError::new_err("the marks do not fit the block"));
         }
         let mut tickets = vec![0; events];
-        self.inner.tickets(&raw, &learned, &awaiting, &mut tickets);
+        self.inner.tickets(&raw, &labelled, &awaiting, &mut tickets);
         Ok(tickets.into_pyarray(py))
     }
 

@@ -189,7 +189,7 @@ impl Tree {
 
     /// Record the leaf of the event that was learned last, the latest of so many that are kept.
     pub fn keep_leaf(&mut self, kept: usize) {
-        if self.leaves.len() == kept {
+        while self.leaves.len() >= kept {
             self.leaves.pop_front();
         }
         self.leaves.push_back(self.leaf() as u32);

@@ -7,6 +7,7 @@ use super::calibration::{
 };
 use super::completeness::{Completeness, Observed};
 use super::fixed_share::{Blend, Shares};
+use super::mean_weight::MeanWeight;
 use super::newton::DRIFT;
 use super::range::Range;
 use super::resting::Resting;
@@ -16,8 +17,6 @@ use crate::math::{exp, within};
 
 /// Window of the running means, in events: the scale of a score changes while its expert learns.
 const WINDOW: f64 = 1000.0;
-/// Larger weights of events are reduced to this one.
-const HEAVIEST: f64 = 1e100;
 
 /// What is mixed for one event.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +124,8 @@ impl Scratch {
 /// [`super::fixed_share`].
 ///
 /// Scores may be on any scale. If an expert makes no prediction, its first score is NaN, see [`super::resting`]. An
-/// event of weight w counts as w events in Bayes' rule, and in the gradient and curvature of Newton steps.
+/// event of weight w counts as w events in Bayes' rule, and in the gradient and curvature of Newton steps; on average,
+/// events count as one at most, see [`super::mean_weight`].
 #[derive(Clone, Debug)]
 pub struct Aggregator {
     pub(super) experts: usize,
@@ -144,6 +144,7 @@ pub struct Aggregator {
     pub(super) ties: Ties,
     /// The range of its targets.
     pub(super) range: Range,
+    pub(super) mean_weight: MeanWeight,
     pub(super) resting: Resting,
     pub(super) steps: u64,
     pub(super) scratch: Scratch,
@@ -169,6 +170,7 @@ impl Aggregator {
             scales: Scales::new(regression),
             ties: Ties::default(),
             range: Range::default(),
+            mean_weight: MeanWeight::default(),
             resting: Resting::default(),
             steps: 0,
             scratch: Scratch::new(experts, classes),
@@ -217,7 +219,10 @@ impl Aggregator {
     /// `mixed` receives the log-odds of the label +1, the log-probabilities of several classes, or the mean. Returns
     /// the log loss of the mixture, in nats, or its squared error; NaN without a label.
     pub fn step(&mut self, expert_scores: ExpertScores, label: f64, count: Count, mixed: &mut [f64]) -> f64 {
-        let count = Count { weight: count.weight.min(HEAVIEST), ..count };
+        if !label.is_nan() && count.weight > 0.0 {
+            self.mean_weight.observe(count.weight);
+        }
+        let count = Count { weight: self.mean_weight.relative(count.weight), ..count };
         self.distribute_weights(expert_scores.scores);
         if self.regression {
             self.step_number(expert_scores, label, count, mixed)

@@ -13,6 +13,7 @@ use super::aggregator::Aggregator;
 use super::averaging::{Shared, mean};
 use super::calibration::{Calibration, NUMBER_PRIOR_VARIANCE, OF_CLASSES, OF_NUMBERS, OFFSET, SMALLEST};
 use super::late::Late;
+use super::mean_weight::MeanWeight;
 use super::resting::Resting;
 use super::ties::Ties;
 use crate::learner::Learner;
@@ -163,6 +164,7 @@ impl Aggregator {
         self.scales.weights = parts.weights(|part| &part.scales.weights);
         self.ties = Ties::merged(parts.0.iter().map(|(part, share)| (part.ties, *share)));
         parts.0.iter().for_each(|(part, _)| self.range.join(&part.range));
+        self.mean_weight = MeanWeight::merged(parts.0.iter().map(|(part, share)| (part.mean_weight, *share)));
         let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
         self.resting = Resting::merged(&resting);
     }

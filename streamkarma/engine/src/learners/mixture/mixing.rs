@@ -135,7 +135,10 @@ impl Mixing<'_> {
         }
         let beside_ties = self.aggregator.variance_beside_ties();
         let loss = match &mut self.recent {
-            Some(recent) if !is_late => recent.step(lesson, unit, beside_ties, mixed, loss),
+            Some(recent) if !is_late => {
+                let weight = self.aggregator.mean_weight.relative(lesson.weight);
+                recent.step(&Lesson { weight, ..*lesson }, unit, beside_ties, mixed, loss)
+            }
             _ => loss,
         };
         if self.aggregator.regression { self.bound(lesson, mixed, loss) } else { loss }
@@ -160,7 +163,8 @@ impl Mixing<'_> {
         let expert_scores = ExpertScores { scores: row, observed };
         let &Lesson { label, weight, ticket, .. } = lesson;
         let count = |weight| Count { weight, events: lesson.events() };
-        let Some(kept) = lesson.is_learned().then(|| late.take(ticket)).flatten() else {
+        let kept = lesson.is_labelled().then(|| late.take(ticket)).flatten();
+        let Some(kept) = kept.filter(|_| lesson.is_learned()) else {
             let loss = aggregator.step(expert_scores, label, count(weight), mixed);
             if ticket > 0 && !lesson.is_labelled() {
                 late.keep(ticket, aggregator, expert_scores, mixed);

@@ -18,6 +18,7 @@ mod late;
 mod late_state;
 #[cfg(test)]
 mod late_tests;
+mod mean_weight;
 mod merging;
 #[cfg(test)]
 mod merging_tests;

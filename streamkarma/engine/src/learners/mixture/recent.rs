@@ -165,6 +165,10 @@ impl Recent {
             return loss;
         }
         let own = if is_next { self.loss(lesson.label, mixed) } else { loss };
+        if is_next && !lesson.is_learned() {
+            // The event was predicted earlier, and does not count: the next one may be adjusted.
+            self.asked = 0;
+        }
         if lesson.is_learned() {
             if is_next {
                 self.learn(lesson, unit, beside_ties, mixed);

@@ -8,6 +8,7 @@ use super::calibration::{OFFSET_PRIOR_VARIANCE, SMALLEST, prior_variances};
 use super::completeness::{ADJUSTING_PRIOR_VARIANCE, Completeness, MEASURES};
 use super::fixed_share::BLEND_PRIOR_VARIANCE;
 use super::late::Late;
+use super::mean_weight::MeanWeight;
 use super::range::Range;
 use super::relevance::Relevance;
 use super::resting_state;
@@ -17,7 +18,9 @@ use crate::state::{Refused, State, ensure};
 /// Why a state is rejected.
 const CONTRADICTION: &str = "the state of the mixture is inconsistent";
 /// Number of arrays that `state` writes.
-const ARRAYS: usize = 14 + resting_state::ARRAYS;
+const ARRAYS: usize = 15 + resting_state::ARRAYS;
+/// Number of those that only a regression has.
+const OF_REGRESSION: usize = 2;
 /// Maximum number of steps in a state: up to here they are whole numbers as f64, too.
 const MOST_STEPS: i64 = 1 << 53;
 /// Maximum ratio of a variance to its initial value, which it exceeds by rounding only.
@@ -76,6 +79,7 @@ impl Aggregator {
         state.put_f64s("adjusting", parameters.to_vec(), &[adjusting]);
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[adjusting, adjusting]);
         state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
+        state.put_f64s("mean_weight", self.mean_weight.numbers().to_vec(), &[2]);
         if self.regression {
             state.put_f64s("ties", self.ties.numbers().to_vec(), &[4]);
             state.put_f64s("range", self.range.numbers().to_vec(), &[3]);
@@ -101,12 +105,7 @@ impl Aggregator {
             _ => return Err(CONTRADICTION.to_owned()),
         };
         ensure(columns != 1 && !(columns > 0 && self.regression), CONTRADICTION)?;
-        // Absent from older files.
-        let more = if self.regression {
-            ["ties", "range"].iter().filter(|name| state.f64s(name).is_ok()).count()
-        } else {
-            0
-        };
+        let more = if self.regression { OF_REGRESSION } else { 0 };
         ensure(state.0.len() == ARRAYS + more, CONTRADICTION)?;
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
         restored.absolute = self.absolute;
@@ -123,11 +122,10 @@ impl Aggregator {
         let (steps, shape) = state.i64s("steps").ok()?;
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
         self.resting.take(state, self.steps).ok()?;
-        if let Ok((numbers, _)) = state.f64s("ties") {
-            self.ties = Ties::restored(numbers)?;
-        }
-        if let Ok((numbers, _)) = state.f64s("range") {
-            self.range = Range::restored(numbers)?;
+        self.mean_weight = MeanWeight::restored(state.f64s("mean_weight").ok()?.0)?;
+        if self.regression {
+            self.ties = Ties::restored(state.f64s("ties").ok()?.0)?;
+            self.range = Range::restored(state.f64s("range").ok()?.0)?;
         }
         let known = &mut self.calibration;
         copy_arrays(

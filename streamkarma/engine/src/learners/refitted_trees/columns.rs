@@ -49,9 +49,11 @@ impl Column {
         self.cuts.len() + 1
     }
 
-    /// Whether all events are in the same bin.
-    fn is_constant(&self) -> bool {
-        self.bins.iter().all(|&bin| bin == self.bins[0])
+    /// The number of events outside of the most common bin.
+    pub fn told_apart(&self) -> usize {
+        let mut counts = vec![0; self.len()];
+        self.bins.iter().for_each(|&bin| counts[usize::from(bin)] += 1);
+        self.bins.len() - counts.iter().copied().max().unwrap_or(0)
     }
 }
 
@@ -60,7 +62,7 @@ pub fn columns_of(latest: &Latest<f64>, row: &mut Row<f64>) -> Vec<Column> {
     let table = Table::new(latest, row, RAREST);
     let all = table.coordinates.iter().enumerate();
     all.map(|(column, &coordinate)| Column::new(coordinate, table.column(column)))
-        .filter(|column| !column.is_constant())
+        .filter(|column| column.told_apart() > 0)
         .collect()
 }
 

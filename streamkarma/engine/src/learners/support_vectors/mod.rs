@@ -53,7 +53,8 @@ pub struct Rule {
     pub eta: f64,
     /// The loss to minimise.
     pub loss: Loss,
-    /// The step is capped at `1 / (steepness k(x, x) weight)`, see [`Loss::vectors_moved`]; 0 for no cap.
+    /// The step is capped at `1 / (steepness k(x, x) weight)`, see [`Loss::limiting_weight`] and
+    /// [`Loss::vectors_moved`]; 0 for no cap.
     pub steepness: f64,
     /// Maximum number of support vectors; 0 for no limit.
     pub budget: usize,
@@ -64,7 +65,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// η at a step; `curvature` is `k(x, x)` times the weight.
+    /// η at a step; `curvature` is `k(x, x)` times the weight that limits it.
     fn step_size(&self, step: u64, curvature: f64) -> f64 {
         let eta = if self.eta > 0.0 { self.eta } else { 1.0 / (self.rho * (step as f64).min(self.longest)) };
         if self.steepness * curvature * eta > 1.0 { 1.0 / (self.steepness * curvature) } else { eta }
@@ -152,7 +153,7 @@ impl SupportVectors {
     fn update(&mut self, event: &Event, square: f64, weight: f64) {
         self.steps += 1;
         let vectors = self.rule.loss.vectors_moved(self.slopes.len());
-        let eta = self.rule.step_size(self.steps, square * weight * vectors);
+        let eta = self.rule.step_size(self.steps, square * self.rule.loss.limiting_weight(weight) * vectors);
         // v ← (1 - ηρ) v
         self.vectors.decay(1.0 - eta * self.rule.rho);
         // v ← v - η l' φ(x)
