@@ -525,3 +525,27 @@ def test_an_event_of_weight_0_ends_no_adjustments() -> None:
         assert not counts or unasked.predict_one(x) == prediction
         for model in (asked, unasked):
             model.learn_one(x, level, w=float(counts))
+
+
+@pytest.mark.parametrize(("common", "other", "share"), [(1.0, 5.0, 0.7), (0.0, 3.0, 0.8)])
+def test_with_the_absolute_loss_the_common_target_is_the_median(
+    common: float, other: float, share: float
+) -> None:
+    model, rng = KARMAMixtureRegressor(loss="absolute"), Random(5)
+    residuals, targets = [], []
+    for _ in range(900):
+        x, y = {"a": rng.gauss(0, 1)}, common if rng.random() < share else other
+        residuals.append(abs(model.predict_one(x) - y))
+        targets.append(y)
+        model.learn_one(x, y)
+    assert sum(residuals[500:]) < 1.01 * sum(abs(y - common) for y in targets[500:])
+
+
+def test_a_common_target_is_not_predicted_where_others_can_be_told() -> None:
+    model, rng, residuals = KARMAMixtureRegressor(loss="absolute"), Random(6), []
+    for _ in range(700):
+        x = {"a": rng.gauss(0, 1)}
+        y = 5.0 if x["a"] > 0.5 else 1.0
+        residuals.append(abs(model.predict_one(x) - y))
+        model.learn_one(x, y)
+    assert sum(residuals[400:]) < 0.5 * 300 * 4 * 0.3

@@ -141,20 +141,22 @@ impl Mixing<'_> {
             }
             _ => loss,
         };
-        if self.aggregator.regression { self.bound(lesson, mixed, loss) } else { loss }
+        if self.aggregator.regression { self.correct(lesson, mixed, loss) } else { loss }
     }
 
-    /// Bound the number that is predicted by the targets before it; returns its loss, which was `loss`.
-    fn bound(&mut self, lesson: &Lesson, mixed: &mut [f64], loss: f64) -> f64 {
-        let Aggregator { range, ties, .. } = &mut *self.aggregator;
+    /// Correct the number that is predicted by the targets before it; returns its loss, which was `loss`.
+    fn correct(&mut self, lesson: &Lesson, mixed: &mut [f64], loss: f64) -> f64 {
+        let Aggregator { range, ties, absolute, .. } = &mut *self.aggregator;
         let bounded = range.bound(mixed[0], lesson.unit);
-        let is_beyond = bounded != mixed[0];
-        mixed[0] = bounded;
+        let median = ties.better_median().filter(|_| *absolute);
+        let corrected = median.map_or(bounded, |median| lesson.unit.standard(median));
+        let is_other = corrected != mixed[0];
+        mixed[0] = corrected;
         if lesson.is_learned() && lesson.target.is_finite() {
             range.observe(lesson.target);
-            ties.observe(lesson.target, lesson.weight);
+            ties.observe(lesson.target, lesson.weight, lesson.unit.plain(bounded));
         }
-        if is_beyond { (bounded - lesson.label) * (bounded - lesson.label) } else { loss }
+        if is_other { (corrected - lesson.label) * (corrected - lesson.label) } else { loss }
     }
 
     /// Returns the loss, and whether the label came late.

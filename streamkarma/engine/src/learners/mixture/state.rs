@@ -81,7 +81,7 @@ impl Aggregator {
         state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
         state.put_f64s("mean_weight", self.mean_weight.numbers().to_vec(), &[2]);
         if self.regression {
-            state.put_f64s("ties", self.ties.numbers().to_vec(), &[4]);
+            state.put_f64s("ties", self.ties.numbers().to_vec(), &[5]);
             state.put_f64s("range", self.range.numbers().to_vec(), &[3]);
         }
         self.resting.put(&mut state);
