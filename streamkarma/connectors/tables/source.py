@@ -81,7 +81,8 @@ class TableSource(JsonLinesSource):
             known,
             self.max_record_bytes,
         )
-        context.say(table.describe())
+        for line in (table.describe(), *table.hints):
+            context.say(line)
         if self.prefetch:
             # From now on it is read in a thread, which receives no signals.
             table.read = file.read
