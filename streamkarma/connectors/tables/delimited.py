@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -56,6 +57,9 @@ class DelimitedTable:
         Types of columns, by name, where known; those of others are inferred from the first rows.
     limit
         Maximum length of a row in bytes.
+    text_label
+        Name of the column in which ``missing``, except for empty cells, are texts if it has texts; None for
+        none.
 
     Raises
     ------
@@ -85,6 +89,7 @@ class DelimitedTable:
         missing: MissingWords,
         types: Mapping[str, str],
         limit: int,
+        text_label: str | None = None,
     ) -> None:
         self._name = name
         self._limit = limit
@@ -98,7 +103,7 @@ class DelimitedTable:
         self._dialect = sniff(sample) if delimiter is None else with_blanks(delimiter, sample)
         header, *rows = self._rows_of(sample)
         self._width, self._least = len(header), named(header)
-        names = [name.strip() for name in header]
+        self._names = names = [name.strip() for name in header]
         cells = list(zip(*rows, strict=True)) or [()] * len(names)
         self._missing = missing
         #: Indices of the columns of numbers with a decimal comma.
@@ -107,6 +112,15 @@ class DelimitedTable:
         texts = {c.name: own for c, own in zip(self._columns, cells, strict=True) if c and c.kind == TEXT}
         #: Hints for the user on columns that may be misread.
         self.hints = [f"table: {hint}" for hint in number_hints(texts, missing)]
+        #: Index of the column in which words for a missing value are texts.
+        self._text_label = next(
+            (
+                at
+                for at, column in enumerate(self._columns)
+                if column and column.name == text_label and column.kind in (TEXT, UNKNOWN)
+            ),
+            None,
+        )
         self._objects = Columns(self._columns, missing).objects
         self.types = {
             column.name: column.kind
@@ -139,12 +153,22 @@ class DelimitedTable:
                 if row[at] not in self._missing:
                     row[at] = with_point(row[at]) or row[at]
         lines = self._objects(good)
+        if self._text_label is not None:
+            self._add_labels(good, lines, self._text_label)
         refused = {}
         if len(good) < len(rows):
             each = iter(lines)
             lines = [row.text.replace("\r", " ") if isinstance(row, Refused) else next(each) for row in rows]
             refused = {i: row.reason for i, row in enumerate(rows) if isinstance(row, Refused)}
         return Piece(lines, refused)
+
+    def _add_labels(self, rows: list[list[str]], lines: list[str], at: int) -> None:
+        """Add the labels that are words for a missing value, which the lines have not."""
+        name = json.dumps(self._names[at], ensure_ascii=False)
+        for row, cells in enumerate(rows):
+            if cells[at] in self._missing and cells[at].strip():
+                label = f"{name}:{json.dumps(cells[at], ensure_ascii=False)}"
+                lines[row] = f"{{{label}}}" if lines[row] == "{}" else f"{lines[row][:-1]},{label}}}"
 
     def _all_rows(self) -> Iterator[list[Row]]:
         """Rows from the header on, in batches as they are read."""

@@ -80,6 +80,7 @@ class TableSource(JsonLinesSource):
             MissingWords(context.missing_words),
             known,
             self.max_record_bytes,
+            context.text_label,
         )
         for line in (table.describe(), *table.hints):
             context.say(line)
