@@ -216,7 +216,9 @@ def test_rows_and_headers_as_other_programs_write_them(content: str, refused: se
 
 
 def test_a_header_may_begin_with_a_hash() -> None:
-    assert read(opened(b"# made today\n#a,b\n1,x\n"))[0] == ['{"#a":1,"b":"x"}']
+    for row in ("1,x", "1,x,"):
+        table = opened(f"# made today\n#a,b\n{row}\n".encode())
+        assert read(table)[0] == ['{"#a":1,"b":"x"}']
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])

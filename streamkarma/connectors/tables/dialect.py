@@ -51,8 +51,8 @@ def preamble(lines: list[str], delimiter: str | None) -> tuple[int, str | None]:
         below = lines[size + comments :]
         dialect = Dialect(delimiter) if delimiter else sniff(below)
         rows, _ = Splitter(dialect, None, sys.maxsize).split([lines[size + comments - 1], *below[:1]], True)
-        widths = [len(row) for row in rows if not isinstance(row, Refused)]
-        size += comments - (len(widths) == 2 and widths[0] == widths[1])
+        last, *others = [row for row in rows if not isinstance(row, Refused)] or [[]]
+        size += comments - any(fit(row, len(last), named(last)) for row in others)
     return size, delimiter
 
 

@@ -79,7 +79,8 @@ class Splitter:
             rows = list(self._dialect.reader(lines))
         except csv.Error:
             rows = []
-        if len(rows) == len(lines) and all(map(self._fits, rows)) and _is_unicode(lines):
+        fitting = all(len(row) == self._width or self._fits(row) for row in rows)
+        if fitting and len(rows) == len(lines) and _is_unicode(lines):
             return [*rows], []
         return self._split_with_care(lines, at_end)
 
