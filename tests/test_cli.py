@@ -694,6 +694,10 @@ def test_an_option_and_its_environment_variable_have_one_name() -> None:
         ("[learn]\nquiet=3", "quiet must be true or false, not 3"),
         ("[learn]\nignore=[['a']]", "ignore must be a list of values, not of lists"),
         ("[learn]\nconfig='other.toml'", "learn has no option 'config'"),
+        ("[learn]\npredictions=false", "predictions must be a text, not false; write no-predictions = true"),
+        ("[learn]\nsummary=true", 'summary must be a text, not true; write summary = "…", or leave it out'),
+        ("[learn]\ndead-letters=false", 'write dead-letters = "…", or leave it out'),
+        ("[learn]\nignore=['a', true]", 'ignore must be a text, not true; write ignore = "…"'),
         ('[learn]\nmodel="a\\u0000b"', "--model 'a\\x00b' has a character that paths cannot have"),
         ('[learn]\nsummary="\\u0000"', "has a character that paths cannot have"),
     ],
@@ -712,6 +716,15 @@ def test_a_file_may_begin_with_a_byte_order_mark(streamkarma: Program, tmp_path:
     (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbf[learn]\r\nquiet = true\r\n")
     result = streamkarma("learn", "--config", "c.toml", records=EVENTS[:5])
     assert (result.code, result.stderr) == (0, "")
+
+
+def test_a_file_may_name_a_boolean_as_the_positive_class(streamkarma: Program, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("[learn]\npositive = false\n")
+    records = [{"a": i % 2, "y": i % 2 == 0} for i in range(9)]
+    result = streamkarma("learn", "--config", "c.toml", "--learner", "explicit", records=records)
+    assert result.code == 0
+    last = result.rows[-1]
+    assert (last["score"] > 0) == (last["prediction"] is False)
 
 
 def test_a_file_may_name_one_of_several(streamkarma: Program, tmp_path: Path) -> None:

@@ -109,6 +109,25 @@ def test_what_is_not_packed_at_all(tmp_path: Path, ending: str, content: bytes) 
     assert f"{path} is damaged: " in said
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ('{"a": 1}'.encode("utf-16"), "in UTF-16; convert it: iconv -f utf-16 -t utf-8"),
+        (b"\xfe\xff" + "a,b".encode("utf-16-be"), "in UTF-16; convert it"),
+        (gzip.compress(ROWS), "compressed with gzip; decompress it"),
+        (zstandard.compress(ROWS), "compressed with zstd; decompress it"),
+    ],
+)
+@pytest.mark.parametrize("name", ["plain.jsonl", "plain.csv"])
+def test_what_is_no_text_is_named(
+    streamkarma: Program, tmp_path: Path, content: bytes, what: str, name: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = streamkarma("learn", name)
+    assert (done.code, done.stdout) == (1, b"")
+    assert f"\nstreamkarma: {name} is {what}" in f"\n{done.stderr}"
+
+
 def test_few_bytes_that_stand_for_many_take_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "zeros.zst"
     path.write_bytes(zstandard.ZstdCompressor().compress(bytes(64 << 20)))

@@ -232,6 +232,54 @@ def test_names_in_the_stream_are_text_and_no_html(tmp_path: Path) -> None:
         assert shown.value("document.images.length") == 0
 
 
+@in_browser
+@pytest.mark.parametrize("labels", [[2, 7, 19], [-1, 1], [0, 1], ["a", "b"], [False, True]])
+def test_wrong_predictions_are_marked(tmp_path: Path, labels: list[Any]) -> None:
+    task = ["--task", "multiclass" if len(labels) > 2 else "binary"]
+    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--learner", "explicit", *task) as run:
+        run.feed([{"x": t * t % 7, "y": labels[t * t % 11 % len(labels)]} for t in range(60)])
+        rows = run.figures(60)["rows"]
+        shown.open(run.address)
+        shown.until("document.querySelectorAll('#rows tr').length", lambda found: found == 13)
+        wrong = sum(row["prediction"] != row["target"] for row in rows)
+        assert wrong > 0
+        assert shown.value("document.querySelectorAll('td.wrong').length") == wrong
+
+
+@in_browser
+def test_no_prediction_of_a_number_is_marked(tmp_path: Path) -> None:
+    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--learner", "explicit") as run:
+        run.feed([{"x": t, "y": t % 7 + 0.5} for t in range(60)])
+        run.figures(60)
+        shown.open(run.address)
+        shown.until("document.querySelectorAll('#rows tr').length", lambda found: found == 13)
+        assert shown.value("document.querySelectorAll('td.wrong').length") == 0
+
+
+@in_browser
+def test_long_names_fit_a_phone(tmp_path: Path) -> None:
+    names = ["long.name.of.an.attribute." * 3 + "x", "y" * 1000]
+    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--id", "id", "--target", names[1]) as run:
+        run.feed([{names[0]: t if t % 3 else None, names[1]: t % 2, "id": "i" * 5000} for t in range(300)])
+        run.figures(300)
+        size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        shown.order("Emulation.setDeviceMetricsOverride", **size)
+        shown.open(run.address)
+        shown.until("document.querySelectorAll('#rows tr').length", lambda found: found == 13)
+        assert shown.value("[...document.querySelectorAll('td')].some((each) => each.title.length === 5000)")
+        assert (
+            shown.value("Math.max(...[...document.querySelectorAll('td')].map((e) => e.offsetWidth))") <= 160
+        )
+        charts = shown.value("document.querySelectorAll('#charts svg[role]').length")
+        told = []
+        for at in range(charts):
+            shown.value(f"document.querySelectorAll('#charts svg[role]')[{at}].focus()")
+            told.append(shown.until("document.querySelector('.tip .name')?.textContent"))
+            assert shown.value("document.documentElement.scrollWidth") == 400
+            shown.value("document.activeElement.blur()")
+        assert any(name.startswith("long.name") and name.endswith("…") for name in told)
+
+
 def test_without_prometheus_client_one_line_says_what_to_install(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['prometheus_client'] = None; "

@@ -232,3 +232,22 @@ def test_a_label_that_is_always_the_same_is_pointed_out(streamkarma: Program) ->
         in done.stdout.decode()
     )
     assert "every label is true: there is nothing to learn" in done.stdout.decode()
+
+
+def test_numbers_that_are_texts_are_named_and_not_left_out(streamkarma: Program) -> None:
+    rows = [{"price": f"${t},{t:03}", "share": f"{t % 37}%", "x": t % 5, "y": t % 2} for t in range(1, 200)]
+    done = streamkarma("profile", records=rows)
+    text = done.stdout.decode()
+    assert "  price: numbers as texts, 199 values have currency signs, such as '$1,001'; write plain" in text
+    assert "  share: numbers as texts, 199 values have per cent signs, such as '1%'; write plain" in text
+    assert "--ignore" not in text
+    label = streamkarma("profile", "--target", "share", records=rows).stdout.decode()
+    assert "- the labels look like numbers, but 199 values have per cent signs, such as '1%'" in label
+
+
+def test_that_every_record_was_rejected_is_the_reason(streamkarma: Program, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,y\n1,2,3\n4,5,6\n")
+    text = streamkarma("profile", "t.csv").stdout.decode()
+    assert "  - every record was rejected, the first because: row 1: has 3 fields, not 2" in text
+    assert "no event has y" not in text
+    assert "--target y" in text

@@ -185,11 +185,92 @@ def test_any_bytes_are_rows_or_not_however_they_come(noise: bytes, seed: int, si
         (b",,\n1,2,3\n", "t.csv has no header row"),
         (b"a,b,a\n1,2,3\n", "t.csv has several columns named 'a'"),
         (b"\xff\xfea\x00\n", "the first row of t.csv has no column names: not valid UTF-8"),
+        (b"a,b\r1,2\r3,4\r", r"t.csv ends its lines with CR; convert it: tr '\\r' '\\n'"),
     ],
 )
 def test_a_table_without_names_is_said_to_be_none(header: bytes, message: str) -> None:
     with pytest.raises(RunError, match=message):
         opened(header)
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        pytest.param("a,b\n1,x,\n,y, \n3,z\n", {}, id="empty surplus cells"),
+        pytest.param("a,b\n1,x,\n,y,0\n3,z,,\n", {1, 2}, id="more than an empty surplus cell"),
+        pytest.param("a,b,,\n1,x\n,y,\n3,z,,\n", {}, id="without the cells of unnamed columns"),
+        pytest.param("a,,b\n1,,x\n,,y\n3,z\n", {2}, id="an unnamed column within"),
+        pytest.param("sep=;\na;b\n1;x\n;y\n3;z\n", {}, id="sep="),
+        pytest.param("\ufeffsep=|\r\na|b\r\n1|x\r\n|y\r\n3|z\r\n", {}, id="sep= after a BOM"),
+        pytest.param("# made, today\n#by me\na,b\n1,x\n,y\n3,z\n", {}, id="comments"),
+    ],
+)
+def test_rows_and_headers_as_other_programs_write_them(content: str, refused: set[int]) -> None:
+    for sizes in ([1], [1 << 20]):
+        lines, why = read(opened(content.encode(), sizes))
+        expected = ['{"a":1,"b":"x"}', '{"b":"y"}', '{"a":3,"b":"z"}']
+        assert set(why) == set(refused)
+        assert [line for at, line in enumerate(lines) if at not in why] == [
+            line for at, line in enumerate(expected) if at not in refused
+        ]
+
+
+def test_a_header_may_begin_with_a_hash() -> None:
+    for row in ("1,x", "1,x,"):
+        table = opened(f"# made today\n#a,b\n{row}\n".encode())
+        assert read(table)[0] == ['{"#a":1,"b":"x"}']
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_decimal_commas_in_a_column_of_numbers(delimiter: str) -> None:
+    rows = [["a", "b", "c", "d"], ["0,94", "1.234,5", "1,234", "x"], ["", "-7", "5,123", "0,5"]]
+    table = opened(written(rows, delimiter=delimiter))
+    assert read(table)[0] == [
+        '{"a":0.94,"b":1234.5,"c":"1,234","d":"x"}',
+        '{"b":-7,"c":"5,123","d":"0,5"}',
+    ]
+    assert "with decimal commas: a, b" in table.describe()
+    assert table.types == {"a": "number", "b": "number", "c": "text", "d": "text"}
+    # What the model file says of a column still counts.
+    again = opened(written(rows, delimiter=delimiter), a="text", b="number")
+    assert read(again)[0][0] == '{"a":"0,94","b":1234.5,"c":"1,234","d":"x"}'
+
+
+def test_a_missing_value_may_look_like_a_number_with_a_decimal_comma() -> None:
+    missing = MissingWords(["-99,0"])
+    table = DelimitedTable("t.csv", io.BytesIO(b"a;b\n0,5;x\n-99,0;x\n").read, None, missing, {}, 1000)
+    assert read(table)[0] == ['{"a":0.5,"b":"x"}', '{"b":"x"}']
+
+
+def test_a_later_cell_in_a_column_with_decimal_commas() -> None:
+    rows = [["a", "b"], *[["0,5", "x"]] * 1001, ["1.250,5", "x"], ["no", "x"], ["1.5", "x"]]
+    assert read(opened(written(rows, delimiter=";")))[0][-3:] == [
+        '{"a":1250.5,"b":"x"}',
+        '{"a":"no","b":"x"}',
+        '{"a":1.5,"b":"x"}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        ("0,94 NA 3,5", "decimal commas"),
+        ("5,123 812 1,024,000.5", "thousands separators"),
+        ("$5 $1,200 -€3", "currency signs"),
+        ("5.3% 4% 7", "per cent signs"),
+        ("0,94 a", None),
+        ("5 7", None),
+        ("02139 10115", None),
+        ("1,2,3 4,5,6", None),
+    ],
+)
+def test_a_hint_where_numbers_are_taken_as_texts(cells: str, form: str | None) -> None:
+    hints = opened(written([["a", "b"], *([cell, "x"] for cell in cells.split())])).hints
+    assert len(hints) == (form is not None)
+    assert (
+        form is None
+        or f"numbers with {form}, such as {cells.split()[0]!r}, are taken as text: a;" in hints[0]
+    )
 
 
 def test_it_says_what_it_was_taken_for() -> None:

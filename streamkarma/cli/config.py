@@ -13,6 +13,8 @@ from streamkarma.cli.typos import nearest, note_unknown_keys, options_of
 
 #: Non-repeatable options that can be a table in a file.
 _TAKE_TABLES = frozenset({"class_weight"})
+#: Options that take a text which may be a boolean: the name of a class.
+_TAKE_BOOLEANS = frozenset({"positive"})
 
 
 def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
@@ -45,8 +47,24 @@ def _load(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     for name, given in values.items():
         if name in known:
             own_name, negated = known[name]
-            written = _as_written(f"--config {value}: {name}", parameters[own_name], given)
+            where = f"--config {value}: {name}"
+            _check_text(where, parameters[own_name], given, f"no_{name}" in known)
+            written = _as_written(where, parameters[own_name], given)
             ctx.default_map[own_name] = not written if negated else written
+
+
+def _check_text(where: str, parameter: click.Parameter, value: Any, has_opposite: bool) -> None:
+    """Refuse a boolean for a path or another text: a file would be named ``false``."""
+    takes_text = isinstance(parameter.type, click.types.StringParamType | click.Path)
+    if not takes_text or parameter.name in _TAKE_BOOLEANS:
+        return
+    given = value if isinstance(value, list) else [value]
+    found = next((each for each in given if isinstance(each, bool)), None)
+    if found is None:
+        return
+    name = str(parameter.name).replace("_", "-")
+    instead = f"no-{name} = true" if found is False and has_opposite else f'{name} = "…", or leave it out'
+    raise click.UsageError(f"{where} must be a text, not {_text(found)}; write {instead}")
 
 
 def _as_written(where: str, parameter: click.Parameter, value: Any) -> Any:

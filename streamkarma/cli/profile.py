@@ -15,7 +15,6 @@ from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
-from streamkarma.parameters.words import MISSING_WORDS
 
 
 @click.command(cls=Command)
@@ -67,7 +66,7 @@ def profile(**options: Any) -> None:
         name=options["input"],
         target=options["target"] or RUNNING["target"].default,
         left_out=tuple(left_out),
-        missing_words=options["na"] or MISSING_WORDS,
+        missing_words=options["na"] or None,
         most=options["max_attributes"],
         json=options["json"],
         html=options["html"],

@@ -123,6 +123,10 @@ class Context(Protocol):
         """The words that stand for a missing value, ignoring case and surrounding blanks."""
 
     @property
+    def text_label(self) -> str | None:
+        """The label, if these words may be classes, as texts: the user did not list them. Else None."""
+
+    @property
     def events(self) -> int:
         """Events counted by this run."""
 

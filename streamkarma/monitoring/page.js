@@ -1,5 +1,6 @@
 const PAUSE = 1000;
 const MOST_LINES = 8;
+const LONG = 20;  // characters that fit into a cell of the table
 const WAITING = "not reachable; trying again";
 
 let started = null;
@@ -97,15 +98,17 @@ function cell(value) {
     .join(", ");
 }
 
-function table(rows) {
+function table({ rows, error }) {
   const names = [...new Set(rows.flatMap(Object.keys))];
-  const head = element("tr", {}, ...names.map((name) => element("th", {}, name)));
+  const head = element("tr", {}, ...names.map((name) => element("th", { title: name }, name)));
   const lines = [...rows].reverse().map((row) => {
-    const wrong = "target" in row && typeof row.prediction !== "number"
-      ? row.prediction !== row.target
-      : [0, 1].includes(row.target) && [0, 1].includes(row.prediction) && row.prediction !== row.target;
-    const cells = names.map((name) =>
-      element("td", name === "prediction" && wrong ? { class: "wrong" } : {}, cell(row[name])));
+    // A class may be any number.
+    const wrong = error === "error_rate" && "target" in row && row.prediction !== row.target;
+    const cells = names.map((name) => {
+      const text = cell(row[name]);
+      const title = text.length > LONG ? { title: text } : {};
+      return element("td", name === "prediction" && wrong ? { class: "wrong", ...title } : title, text);
+    });
     return element("tr", {}, ...cells);
   });
   return [head, ...lines];
@@ -121,7 +124,7 @@ function show(figures) {
   place("tiles").replaceChildren(...tiles(figures));
   // What somebody reads at the moment stays as it is.
   if (!place("charts").querySelector(".tip")) place("charts").replaceChildren(...charts(figures, width));
-  place("rows").replaceChildren(...table(figures.rows));
+  place("rows").replaceChildren(...table(figures));
   const again = restarts ? `; restarted ${restarts === 1 ? "once" : `${restarts} times`}` : "";
   say(figures.unready ?? `live${again}`, figures.unready !== null);
 }

@@ -6,6 +6,8 @@ const COLOURS = 8;
 const [LEFT, RIGHT, TOP, BOTTOM] = [48, 8, 14, 18];
 /** Between two marks that are both labelled. */
 const APART = 50;
+/** Room for a letter of a name that is pointed at. */
+const LETTER = 8;
 /** For thousands, millions and so on. */
 const UNITS = ["", "k", "M", "G", "T", "P", "E"];
 
@@ -169,6 +171,8 @@ function answer(svg, lines, x, y, width, inSight) {
   }).filter(inSight)).filter((points) => points.length);
   if (!curves.length) return;
   const tip = element("g", { class: "tip" });
+  const room = Math.floor(width / 2 / LETTER);
+  const cut = (name) => (name.length > room ? `${name.slice(0, room - 1)}…` : name);
   let shown = null;
   const show = (point) => {
     shown = point;
@@ -179,7 +183,7 @@ function answer(svg, lines, x, y, width, inSight) {
     const told = `${short(point.event)} events: ${short(point.value)}${error}`;
     tip.replaceChildren(
       element("circle", { cx: point.x, cy: point.y, r: 4, style: `fill: ${point.line.colour}` }),
-      element("text", { ...place, y: top - 8, class: "name" }, point.line.name),
+      element("text", { ...place, y: top - 8, class: "name" }, cut(point.line.name)),
       element("text", { ...place, y: top + 7 }, told),
     );
     svg.append(tip);

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from streamkarma.profile.suspicion import numbers_as_texts
 from streamkarma.profile.table import share
 
 #: Common names of labels, suggested if no event has the given one.
@@ -77,12 +78,18 @@ def _choices(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
 
 def _label(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
     label = profile["label"]
+    if not profile["events"] and profile.get("rejected"):
+        first = profile["first_rejected"]
+        yield ["--target", label["name"]], f"every record was rejected, the first because: {first}"
+        return
     if not label["observed"]:
         others = [name for name in profile["attributes"] if name.lower() in _LABELS]
         named = others[0] if others else "NAME"
         yield ["--target", named], f"no event has {label['name']}: name the label"
         return
     yield ["--target", label["name"]], f"the label is in {share(label['share'])} of the events"
+    if like_numbers := numbers_as_texts(label):
+        yield [], f"the labels look like numbers, but {like_numbers}"
     numbers = label["kind"] == "number"
     values = [value for value, _ in label["values"]]
     if label["distinct"] == 1:

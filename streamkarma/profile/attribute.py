@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamkarma._engine import is_prose, number
+from streamkarma.events.number_formats import PLAIN, form_of, prevailing
 from streamkarma.events.values import EXACT
 from streamkarma.profile.changes import Bits, Change, ChangeFinder, Events
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
@@ -54,6 +55,9 @@ class Attribute:
         self.distinct = Distinct()
         #: Number of values of each form; a text that spells a number is also a number.
         self.forms: Counter[str] = Counter()
+        #: Number of texts that look like numbers, and the first of each, by what makes them texts.
+        self._like_numbers: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
         #: Whether each number was greater than the one before.
         self._increasing = True
         self._last = -np.inf
@@ -87,6 +91,9 @@ class Attribute:
         self.forms["text"] += count
         self.forms["time"] += count * _is_time(text)
         self.forms["prose"] += count * is_prose(text)
+        if form := form_of(text):
+            self._like_numbers[form] += count
+            self._examples.setdefault(form, text)
 
     def _add_numbers(self, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> None:
         self.forms["number"] += len(numbers)
@@ -113,6 +120,16 @@ class Attribute:
         if forms["prose"] >= 0.5 * self.observed:
             return "text"
         return "identifier" if self.is_nearly_always_new else "category"
+
+    @property
+    def texts_like_numbers(self) -> tuple[str, str] | None:
+        """What its numbers are written with so that some or all are texts, and one of these; None if it has
+        other values."""
+        forms: Counter[str | None] = Counter(self._like_numbers)
+        forms[PLAIN] += self.forms["number"] - self.forms["boolean"]
+        forms[None] = self.observed - forms.total()
+        form = prevailing(forms)
+        return None if form is None else (form, self._examples[form])
 
     @property
     def is_nearly_always_new(self) -> bool:

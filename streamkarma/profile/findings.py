@@ -91,6 +91,8 @@ def _attribute(attribute: Attribute, events: int, rows: Sequence[tuple[int, Any]
         "texts": attribute.forms["text"],
         "spelled": attribute.forms["spelled"],
     }
+    if like_numbers := attribute.texts_like_numbers:
+        found["texts_like_numbers"] = list(like_numbers)
     if attribute.moments.count:
         found["numbers"] = _numbers(attribute, rows)
     return found

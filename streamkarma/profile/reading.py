@@ -11,6 +11,7 @@ from streamkarma.connectors.base import Source
 from streamkarma.connectors.records import Records, format_position
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten
+from streamkarma.parameters.words import MISSING_WORDS
 from streamkarma.runtime.signals import StopSignal
 
 Given = ParamSpec("Given")
@@ -43,7 +44,9 @@ class Look:
     Parameters
     ----------
     missing_words
-        The words that stand for a missing value.
+        The words that stand for a missing value; None for the usual ones, which may be classes.
+    target
+        The label.
     say
         Prints a line for the user.
 
@@ -61,11 +64,13 @@ class Look:
     interval = sys.maxsize
     checkpoint_due = False
 
-    def __init__(self, missing_words: Sequence[str], say: Callable[[str], None]) -> None:
-        self.missing_words = missing_words
+    def __init__(self, missing_words: Sequence[str] | None, target: str, say: Callable[[str], None]) -> None:
+        self.missing_words = MISSING_WORDS if missing_words is None else missing_words
+        self.text_label = target if missing_words is None else None
+        self._has_other_labels = False
         self.rejected = 0
         self.first_rejected: str | None = None
-        self._known = _Known(MissingWords(missing_words))
+        self._known = _Known(MissingWords(self.missing_words))
         self._say = say
         self.stop = StopSignal()
 
@@ -97,10 +102,20 @@ class Look:
                 where = format_position(records.position(at))
                 self.first_rejected = self.first_rejected or f"{where}: {error}"
                 continue
-            rows.append({name: each for name, each in flat.items() if not self._is_missing(each)})
+            row = {name: each for name, each in flat.items() if not self._is_missing(each)}
+            if self.text_label is not None and self.text_label in flat:
+                self._add_label(row, self.text_label, flat[self.text_label])
+            rows.append(row)
         if len(self._known) > _KNOWN:
             self._known.clear()
         return rows
+
+    def _add_label(self, row: Row, name: str, label: Any) -> None:
+        """Add a label that is a word for a missing value, unless the labels so far are not texts."""
+        if not isinstance(label, str):
+            self._has_other_labels |= label is not None
+        elif label.strip() and not self._has_other_labels:
+            row[name] = label
 
     def _is_missing(self, value: Any) -> bool:
         return self._known[value] if type(value) is str else value is None

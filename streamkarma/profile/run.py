@@ -32,7 +32,7 @@ class Request(NamedTuple):
     left_out
         Attributes that are not profiled.
     missing_words
-        The words that stand for a missing value.
+        The words that stand for a missing value; None for the usual ones.
     most
         Maximum number of attributes.
     json, html
@@ -46,7 +46,7 @@ class Request(NamedTuple):
     name: str
     target: str
     left_out: tuple[str, ...]
-    missing_words: tuple[str, ...]
+    missing_words: tuple[str, ...] | None
     most: int
     json: str | None
     html: str | None
@@ -86,7 +86,7 @@ class ProfileRun:
         """
         request = self._request
         say: Callable[[str], None] = (lambda line: None) if request.quiet else _say
-        look = Look(request.missing_words, say)
+        look = Look(request.missing_words, request.target, say)
         profiler = Profiler(request.target, request.left_out, request.most)
         for rows in look.rows(self._source):
             profiler.add(rows)

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from streamkarma.events.number_formats import REMEDY
+from streamkarma.printable import shown
+
 #: An attribute observed in a smaller fraction of events is hardly useful.
 _RARE = 0.01
 #: Fractions of the wrong predictions, and of the squared error, that no legitimate attribute removes alone,
@@ -44,6 +47,8 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
         value = seen["values"][0][0]
         missing = ", or missing" if seen["share"] < 1 else ""
         yield Suspicion(name, "constant", f"always {value}{missing}", leave_out if seen["share"] == 1 else [])
+    elif like_numbers := numbers_as_texts(seen):
+        yield Suspicion(name, "numbers as texts", like_numbers, [])
     elif _is_identifier(name, seen):
         new = "counts upwards" if seen["increasing"] else "new in nearly every event"
         yield Suspicion(name, "identifier", new, leave_out)
@@ -55,7 +60,8 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
         yield Suspicion(name, "possibly names", why, [])
     if seen["observed"] and seen["share"] < _RARE:
         yield Suspicion(name, "rare", f"observed in {seen['share']:.2%} of the events", [])
-    if seen["kind"] in ("number", "mixed") and 0 < seen["texts"] < 0.2 * seen["observed"]:
+    is_mixed = seen["kind"] in ("number", "mixed") and 0 < seen["texts"] < 0.2 * seen["observed"]
+    if is_mixed and "texts_like_numbers" not in seen:
         texts = [value for value, _ in seen["values"] if not _is_number(value)][:3]
         shown = f" ({', '.join(texts)})" if texts else ""
         yield Suspicion(name, "mixed", f"{seen['texts']:,} of its values are texts{shown}", [])
@@ -64,6 +70,14 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
             yield Suspicion(
                 name, "far off", f"{value} comes {count:,} times", ["--sentinel", f"{name}={value}"]
             )
+
+
+def numbers_as_texts(seen: Mapping[str, Any]) -> str | None:
+    """Why the values of an attribute are texts although they look like numbers, and what to do."""
+    if "texts_like_numbers" not in seen:
+        return None
+    form, example = seen["texts_like_numbers"]
+    return f"{seen['texts']:,} values have {form}, such as {shown(example)}; {REMEDY}"
 
 
 def _leak(seen: Mapping[str, Any], task: str) -> str | None:

@@ -95,6 +95,11 @@ class RunContext:
         return MISSING_WORDS if words is None else words
 
     @property
+    def text_label(self) -> str | None:
+        """The label, if the words for a missing value may be classes."""
+        return self.session.fields.target if self.session.task_model.model.na is None else None
+
+    @property
     def events(self) -> int:
         """Events counted by this run."""
         return self.session.loop.counters.events

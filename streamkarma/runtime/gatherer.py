@@ -87,6 +87,8 @@ class Gatherer:
         if self.records.metadata is not None:
             self._add_metadata(record, at)
         given = record.pop(self._fields.target, None)
+        if self._task_model.is_no_label(given):
+            given = None
         taken = self._fields.extract(record, self.followed)
         entity = self._entity(record)
         if self._pending is not None and (taken.id is not None or entity is not None):

@@ -222,6 +222,10 @@ class Loop:
     def _read_unknown(self, reading: Reading, at: int, text: str) -> int:
         """Read a record with an unknown label with the engine, once the label has been checked."""
         given = parse_value(text.encode())
+        if self.task_model.is_no_label(given):
+            # The engine does not know such texts and would stop at each; they tend to recur.
+            self._reading = None
+            return at
         try:
             label = self._gatherer.check(given)
         except RecordError as error:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
+from streamkarma._engine import MissingWords
 from streamkarma.core.loss import REGRESSION
 from streamkarma.errors import RecordError, RunError, UsageError
 from streamkarma.estimators.classification import BaseClassifier
@@ -12,7 +15,8 @@ from streamkarma.estimators.costs import names_of
 from streamkarma.estimators.learners import Model, create, learner_of
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.events.labels import Label
-from streamkarma.parameters.words import TASKS
+from streamkarma.events.values import is_missing
+from streamkarma.parameters.words import MISSING_WORDS, TASKS
 from streamkarma.printable import shown
 
 
@@ -65,6 +69,8 @@ class TaskModel:
         self.model = create(learner, options, self.task == "regression")
         #: The value of all labels learned before the task turned out to be regression, if known.
         self.repeated: float | None = None
+        #: Words for a missing value that were announced as classes.
+        self._announced: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -77,6 +83,24 @@ class TaskModel:
     def predicts_numbers(self) -> bool:
         """Whether the task is known to be regression."""
         return self.settled and self.task == "regression"
+
+    def is_no_label(self, label: Any) -> bool:
+        """Whether what a record has as its label stands for none.
+
+        A text of blanks does, and so do the words for a missing value if the user listed them. The usual
+        words may be classes, unless the labels are known not to be texts.
+        """
+        if not isinstance(label, str):
+            return is_missing(label)
+        given = self.model.na
+        if label not in _words(MISSING_WORDS if given is None else tuple(given)):
+            return False
+        classes: Sequence[Label] = getattr(self.model, "classes", ())
+        if label in classes:
+            return False
+        if given is not None or not label.strip() or self.predicts_numbers:
+            return True
+        return bool(classes) and not isinstance(classes[0], str)
 
     def check(self, label: Any) -> Label:
         """A record's label in the form that the model takes; settles the task if still open.
@@ -103,7 +127,16 @@ class TaskModel:
                     f"{shown(known[0])} and {shown(known[1])}; "
                     f"start a model with --task {others} to allow it"
                 )
+        if isinstance(checked, str):
+            self._announce_word(checked)
         return checked
+
+    def _announce_word(self, label: str) -> None:
+        """Announce a class that might have been meant as no label."""
+        if label in _words(MISSING_WORDS) and label not in self._announced:
+            self._announced.add(label)
+            option = f"--na {shlex.quote(label.strip())}"
+            self.announce(f"label {shown(label)}: a class; with {option} it stands for no label")
 
     def _settle(self, label: Any) -> None:
         assert isinstance(self.model, BaseClassifier)
@@ -290,6 +323,11 @@ def _for_regression(options: dict[str, Any]) -> dict[str, Any]:
             f"the labels imply regression, but --loss {options['loss']} is for classification; give --task"
         )
     return {k: v for k, v in options.items() if k != "max_classes"}
+
+
+@cache
+def _words(words: tuple[str, ...]) -> MissingWords:
+    return MissingWords(words)
 
 
 def _is_number(label: Any) -> bool:

@@ -126,6 +126,8 @@ def _look_at(task_model: TaskModel, rows: Iterable[bytes]) -> None:
     for row in rows:
         for label in json.loads(row):
             with suppress(RecordError):
+                if task_model.is_no_label(label):
+                    continue
                 task_model.model.register_labels([task_model.check(label)], [1.0])
             if task_model.settled:
                 return

@@ -137,8 +137,16 @@ class Input(LineInput):
         except OSError as error:
             raise _unreadable(self.name, error) from error
         self._read: Callable[[int], bytes | None] = getattr(self._file, "read1", self._file.read)
+        self._begun = False
 
     def _read_on(self, size: int) -> bytes:
+        read = self._read_some(size)
+        if not self._begun:
+            self._begun = True
+            check_text(self.name, read)
+        return read
+
+    def _read_some(self, size: int) -> bytes:
         try:
             while (read := self._read(size)) is None:
                 # The descriptor was created in non-blocking mode.
@@ -172,6 +180,36 @@ class Input(LineInput):
 
     def _damaged(self, error: Exception) -> RunError:
         return RunError(f"{self.name} is damaged: {error}")
+
+
+#: How files begin that are no text in UTF-8, what they are, and what to do.
+_NO_TEXTS = {
+    b"\xff\xfe": "in UTF-16; convert it: iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "in UTF-16; convert it: iconv -f utf-16 -t utf-8",
+    b"\x1f\x8b": "compressed with gzip; decompress it (gunzip -c), or let its name end in .gz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it (zstdcat), or let its name end in .zst",
+    b"PK\x03\x04": "a zip archive; unpack it (unzip -p)",
+}
+
+
+def check_text(name: str, head: bytes) -> None:
+    """Refuse what is evidently no text in UTF-8.
+
+    Parameters
+    ----------
+    name
+        The input in messages.
+    head
+        Its first bytes.
+
+    Raises
+    ------
+    RunError
+        If these are in UTF-16 or compressed.
+    """
+    for begin, what in _NO_TEXTS.items():
+        if head.startswith(begin):
+            raise RunError(f"{name} is {what}")
 
 
 def check_there(path: str) -> None:

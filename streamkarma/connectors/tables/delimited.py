@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from streamkarma._engine import Columns, MissingWords
 from streamkarma.connectors.jsonlines.lines import Lines, read_lines
-from streamkarma.connectors.tables.columns import TYPES, UNKNOWN, Column, described, type_of
-from streamkarma.connectors.tables.dialect import sniff, with_blanks
-from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, text_of
+from streamkarma.connectors.tables.columns import (
+    NUMBER,
+    TEXT,
+    TYPES,
+    UNKNOWN,
+    Column,
+    described,
+    has_decimal_commas,
+    listed,
+    number_hints,
+    type_of,
+)
+from streamkarma.connectors.tables.dialect import preamble, sniff, with_blanks
+from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, fit, named, text_of
 from streamkarma.errors import RunError
+from streamkarma.events.number_formats import with_point
 
+#: Between cells separated by these, a comma may be that of a decimal number.
+_BESIDE_COMMAS = (";", "\t")
 #: Delimiter and types of a table are determined from its first lines: this many, or this many characters.
 SAMPLE_LINES, SAMPLE_SIZE = 1000, 1 << 20
 
@@ -42,6 +57,9 @@ class DelimitedTable:
         Types of columns, by name, where known; those of others are inferred from the first rows.
     limit
         Maximum length of a row in bytes.
+    text_label
+        Name of the column in which ``missing``, except for empty cells, are texts if it has texts; None for
+        none.
 
     Raises
     ------
@@ -71,6 +89,7 @@ class DelimitedTable:
         missing: MissingWords,
         types: Mapping[str, str],
         limit: int,
+        text_label: str | None = None,
     ) -> None:
         self._name = name
         self._limit = limit
@@ -79,10 +98,29 @@ class DelimitedTable:
         #: Blocks that were read for the first lines.
         self._first: list[Lines] = []
         sample = self._sample()
+        self._before_header, delimiter = preamble(sample, delimiter)
+        sample = sample[self._before_header :]
         self._dialect = sniff(sample) if delimiter is None else with_blanks(delimiter, sample)
         header, *rows = self._rows_of(sample)
-        self._width = len(header)
-        self._columns = self._typed(header, rows, missing, types)
+        self._width, self._least = len(header), named(header)
+        self._names = names = [name.strip() for name in header]
+        cells = list(zip(*rows, strict=True)) or [()] * len(names)
+        self._missing = missing
+        #: Indices of the columns of numbers with a decimal comma.
+        self._decimals = self._decimal_columns(names, cells, types)
+        self._columns = self._typed(names, cells, missing, types)
+        texts = {c.name: own for c, own in zip(self._columns, cells, strict=True) if c and c.kind == TEXT}
+        #: Hints for the user on columns that may be misread.
+        self.hints = [f"table: {hint}" for hint in number_hints(texts, missing)]
+        #: Index of the column in which words for a missing value are texts.
+        self._text_label = next(
+            (
+                at
+                for at, column in enumerate(self._columns)
+                if column and column.name == text_label and column.kind in (TEXT, UNKNOWN)
+            ),
+            None,
+        )
         self._objects = Columns(self._columns, missing).objects
         self.types = {
             column.name: column.kind
@@ -95,7 +133,9 @@ class DelimitedTable:
         delimiter = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}[self._dialect.delimiter]
         unnamed = sum(column is None for column in self._columns)
         left_out = f"; columns without a name, left out: {unnamed:,}" if unnamed else ""
-        return f"table: columns separated by {delimiter}: {described(self._columns)}{left_out}"
+        commas = [column.name for at in self._decimals if (column := self._columns[at]) is not None]
+        decimals = f"; with decimal commas: {listed(commas)}" if commas else ""
+        return f"table: columns separated by {delimiter}: {described(self._columns)}{decimals}{left_out}"
 
     def pieces(self) -> Iterator[Piece]:
         """All rows in order, without the header and blank ones."""
@@ -108,7 +148,13 @@ class DelimitedTable:
 
     def _piece(self, rows: list[Row]) -> Piece:
         good = [row for row in rows if not isinstance(row, Refused)]
+        for at in self._decimals:
+            for row in good:
+                if row[at] not in self._missing:
+                    row[at] = with_point(row[at]) or row[at]
         lines = self._objects(good)
+        if self._text_label is not None:
+            self._add_labels(good, lines, self._text_label)
         refused = {}
         if len(good) < len(rows):
             each = iter(lines)
@@ -116,13 +162,24 @@ class DelimitedTable:
             refused = {i: row.reason for i, row in enumerate(rows) if isinstance(row, Refused)}
         return Piece(lines, refused)
 
+    def _add_labels(self, rows: list[list[str]], lines: list[str], at: int) -> None:
+        """Add the labels that are words for a missing value, which the lines have not."""
+        name = json.dumps(self._names[at], ensure_ascii=False)
+        for row, cells in enumerate(rows):
+            if cells[at] in self._missing and cells[at].strip():
+                label = f"{name}:{json.dumps(cells[at], ensure_ascii=False)}"
+                lines[row] = f"{{{label}}}" if lines[row] == "{}" else f"{lines[row][:-1]},{label}}}"
+
     def _all_rows(self) -> Iterator[list[Row]]:
         """Rows from the header on, in batches as they are read."""
-        splitter = Splitter(self._dialect, self._width, self._limit)
+        splitter = Splitter(self._dialect, self._width, self._limit, self._least)
         rest: list[str] = []
+        before = self._before_header
         for block in self._all_blocks():
             rows: list[Row] = []
             for lines, overlong in _parts(block):
+                skipped = min(before, len(lines))
+                before, lines = before - skipped, lines[skipped:]
                 # A row that contains a line that is too long is too long itself.
                 more, rest = splitter.split([*rest, *lines], at_end=overlong is not None)
                 rows += more
@@ -155,25 +212,33 @@ class DelimitedTable:
             raise RunError(f"{self._name} has no header row with column names")
         header = rows[0]
         if isinstance(header, Refused):
+            if "\r" in header.text:
+                raise RunError(f"{self._name} ends its lines with CR; convert it: tr '\\r' '\\n'")
             raise RunError(f"the first row of {self._name} has no column names: {header.reason}")
-        fitting = (row for row in rows if not isinstance(row, Refused) and len(row) == len(header))
-        return list(fitting)
+        width, least = len(header), named(header)
+        return [row for row in rows if not isinstance(row, Refused) and fit(row, width, least)]
+
+    def _decimal_columns(
+        self, names: Sequence[str], cells: Sequence[Sequence[str]], types: Mapping[str, str]
+    ) -> list[int]:
+        if self._dialect.delimiter not in _BESIDE_COMMAS:
+            return []
+        open_or_number = (at for at, name in enumerate(names) if types.get(name, NUMBER) == NUMBER)
+        return [at for at in open_or_number if has_decimal_commas(cells[at], self._missing)]
 
     def _typed(
         self,
-        header: Sequence[str],
-        rows: Sequence[Sequence[str]],
+        names: Sequence[str],
+        cells: Sequence[Sequence[str]],
         missing: MissingWords,
         types: Mapping[str, str],
     ) -> list[Column | None]:
-        names = [name.strip() for name in header]
         twice = [name for name, count in Counter(names).items() if name and count > 1]
         if twice:
             raise RunError(f"{self._name} has several columns named {twice[0]!r:.80}")
-        cells = list(zip(*rows, strict=True)) or [()] * len(names)
         columns: list[Column | None] = []
-        for name, own in zip(names, cells, strict=True):
-            kind = types.get(name)
+        for at, (name, own) in enumerate(zip(names, cells, strict=True)):
+            kind = NUMBER if at in self._decimals else types.get(name)
             kind = kind if kind in TYPES else type_of(own, missing)
             columns.append(Column(name, kind) if name else None)
         if all(column is None for column in columns):

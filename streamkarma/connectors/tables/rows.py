@@ -18,7 +18,7 @@ csv.field_size_limit(1 << 30)
 
 TOO_LONG = "longer than the limit (see --max-record-bytes), or a quote in it is never closed"
 UNCLOSED = "a quote is never closed"
-NOT_UTF8 = "not valid UTF-8"
+NOT_UTF8 = "not valid UTF-8; if it is Latin-1, convert it: iconv -f latin1 -t utf-8"
 
 
 class Dialect(NamedTuple):
@@ -54,6 +54,8 @@ class Splitter:
         Number of cells in a row; None for any.
     limit
         Maximum number of characters in a row.
+    least
+        Minimum number of cells in a row, if the last ones may be left out; by default ``width``.
 
     Examples
     --------
@@ -62,9 +64,10 @@ class Splitter:
     ([['1', '2'], Refused(text='3', reason='has 1 field, not 2')], ['4,"5\\n'])
     """
 
-    def __init__(self, dialect: Dialect, width: int | None, limit: int) -> None:
+    def __init__(self, dialect: Dialect, width: int | None, limit: int, least: int | None = None) -> None:
         self._dialect = dialect
         self._width = width
+        self._least = least
         self._limit = limit
 
     def split(self, lines: list[str], at_end: bool) -> tuple[list[Row], list[str]]:
@@ -73,12 +76,16 @@ class Splitter:
         Each of ``lines`` ends with a newline; ``at_end`` means that no other line follows.
         """
         try:
-            rows: list[Row] = list(self._dialect.reader(lines))
+            rows = list(self._dialect.reader(lines))
         except csv.Error:
             rows = []
-        if len(rows) == len(lines) and all(len(row) == self._width for row in rows) and _is_unicode(lines):
-            return rows, []
+        fitting = all(len(row) == self._width or self._fits(row) for row in rows)
+        if fitting and len(rows) == len(lines) and _is_unicode(lines):
+            return [*rows], []
         return self._split_with_care(lines, at_end)
+
+    def _fits(self, row: list[str]) -> bool:
+        return self._width is not None and fit(row, self._width, self._least)
 
     def _split_with_care(self, lines: list[str], at_end: bool) -> tuple[list[Row], list[str]]:
         rows: list[Row] = []
@@ -108,9 +115,40 @@ class Splitter:
         except csv.Error as error:
             reason = str(error).split(" - ")[0]
             return [], UNCLOSED if reason == "unexpected end of data" else f"not CSV: {reason}"
-        if row and self._width is not None and len(row) != self._width:
+        if row and self._width is not None and not self._fits(row):
             return row, f"has {len(row):,} field{'' if len(row) == 1 else 's'}, not {self._width:,}"
         return row, None if _is_unicode(row) else NOT_UTF8
+
+
+def fit(row: list[str], width: int, least: int | None = None) -> bool:
+    """Whether a row has so many cells, after an empty surplus one at its end is dropped.
+
+    One with at least ``least`` cells is filled up with empty ones.
+
+    Examples
+    --------
+    >>> row = ["1", "2", ""]
+    >>> fit(row, 2), row, fit(["1"], 2), fit(["1"], 2, least=1), fit(["1", "2", "3"], 2)
+    (True, ['1', '2'], False, True, False)
+    """
+    if len(row) == width:
+        return True
+    if len(row) == width + 1 and not row[-1].strip():
+        row.pop()
+    elif least is not None and least <= len(row) < width:
+        row += [""] * (width - len(row))
+    return len(row) == width
+
+
+def named(header: Sequence[str]) -> int:
+    """The number of cells up to the last with a name: those behind it may be missing from a row.
+
+    Examples
+    --------
+    >>> named(["a", "", "b", " ", ""])
+    3
+    """
+    return max((at for at, name in enumerate(header, 1) if name.strip()), default=0)
 
 
 def text_of(content: bytes) -> str:

@@ -80,8 +80,10 @@ class TableSource(JsonLinesSource):
             MissingWords(context.missing_words),
             known,
             self.max_record_bytes,
+            context.text_label,
         )
-        context.say(table.describe())
+        for line in (table.describe(), *table.hints):
+            context.say(line)
         if self.prefetch:
             # From now on it is read in a thread, which receives no signals.
             table.read = file.read
