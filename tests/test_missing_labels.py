@@ -32,7 +32,7 @@ def targets(streamkarma: Program, content: bytes, *args: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], ["yes", "no", None, None, "NA", "none", "yes", "no"]),
+        ([], ["yes", "no", None, None, None, "none", "yes", "no"]),
         (["na"], ["yes", "no", None, None, None, "none", "yes", "no"]),
         (["NONE", "no"], ["yes", None, None, None, "NA", None, "yes", None]),
     ],
@@ -60,12 +60,9 @@ def test_beside_numbers_the_usual_words_are_no_label(
 
 
 def test_a_word_that_becomes_a_class_is_announced_once(streamkarma: Program) -> None:
-    done = streamkarma("learn", text=lines_of(["yes", "?", "no", "?", "n/a"]))
+    done = streamkarma("learn", text=lines_of(["yes", "?", "None", "no", "None", "n/a"]))
     said = [line for line in done.stderr.splitlines() if line.startswith("label ")]
-    assert said == [
-        "label '?': a class; with --na '?' it stands for no label",
-        "label 'n/a': a class; with --na n/a it stands for no label",
-    ]
+    assert said == ["label 'None': a class; with --na None it stands for no label"]
 
 
 def test_a_column_of_labels_that_begins_with_such_words(streamkarma: Program) -> None:
@@ -91,7 +88,7 @@ def test_an_empty_label_is_as_good_as_none_at_all(streamkarma: Program, tmp_path
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_a_profile_has_the_labels_that_are_learned(streamkarma: Program, format: str) -> None:
     content = (csv_of if format == "csv" else lines_of)(CLASSES * 20)
-    for words, classes in (([], {"yes", "no", "NA", "none"}), (["--na", "NA"], {"yes", "no", "none"})):
+    for words, classes in (([], {"yes", "no", "none"}), (["--na", "none"], {"yes", "no", "NA"})):
         done = streamkarma("profile", "--format", format, *words, "--json", text=content)
         label = json.loads(done.stdout)["label"]
         assert {value for value, _ in label["values"]} == classes

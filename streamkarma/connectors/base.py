@@ -124,7 +124,7 @@ class Context(Protocol):
 
     @property
     def text_label(self) -> str | None:
-        """The label, if these words may be classes, as texts: the user did not list them. Else None."""
+        """The label, if ``none`` may be a class, since the user did not list these words. Else None."""
 
     @property
     def events(self) -> int:

@@ -96,7 +96,7 @@ class RunContext:
 
     @property
     def text_label(self) -> str | None:
-        """The label, if the words for a missing value may be classes."""
+        """The label, if ``none`` may be a class."""
         return self.session.fields.target if self.session.task_model.model.na is None else None
 
     @property

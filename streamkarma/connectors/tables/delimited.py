@@ -26,6 +26,7 @@ from streamkarma.connectors.tables.dialect import preamble, sniff, with_blanks
 from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, fit, named, text_of
 from streamkarma.errors import RunError
 from streamkarma.events.number_formats import with_point
+from streamkarma.parameters.words import CLASS_WORD
 
 #: Between cells separated by these, a comma may be that of a decimal number.
 _BESIDE_COMMAS = (";", "\t")
@@ -58,8 +59,8 @@ class DelimitedTable:
     limit
         Maximum length of a row in bytes.
     text_label
-        Name of the column in which ``missing``, except for empty cells, are texts if it has texts; None for
-        none.
+        Name of the column in which the word "none" is a text if the column has texts; None if there is no
+        such column.
 
     Raises
     ------
@@ -112,7 +113,7 @@ class DelimitedTable:
         texts = {c.name: own for c, own in zip(self._columns, cells, strict=True) if c and c.kind == TEXT}
         #: Hints for the user on columns that may be misread.
         self.hints = [f"table: {hint}" for hint in number_hints(texts, missing)]
-        #: Index of the column in which words for a missing value are texts.
+        #: Index of the column in which "none" is a text.
         self._text_label = next(
             (
                 at
@@ -163,10 +164,10 @@ class DelimitedTable:
         return Piece(lines, refused)
 
     def _add_labels(self, rows: list[list[str]], lines: list[str], at: int) -> None:
-        """Add the labels that are words for a missing value, which the lines have not."""
+        """Add the labels that are "none", which the lines lack since it also stands for a missing value."""
         name = json.dumps(self._names[at], ensure_ascii=False)
         for row, cells in enumerate(rows):
-            if cells[at] in self._missing and cells[at].strip():
+            if cells[at].strip().lower() == CLASS_WORD and cells[at] in self._missing:
                 label = f"{name}:{json.dumps(cells[at], ensure_ascii=False)}"
                 lines[row] = f"{{{label}}}" if lines[row] == "{}" else f"{lines[row][:-1]},{label}}}"
 
