@@ -199,7 +199,8 @@ class TestImputers:
 
     def test_the_rank_is_found_where_there_is_one(self) -> None:
         _, X = low_rank(300, 12, 3, 0.7, 2)
-        assert SVDImputer(random_state=0).fit(X).components_.shape == (3, 12)
+        for unit in (1.0, 1e200, 1e-200):
+            assert SVDImputer(random_state=0).fit(X * unit).components_.shape == (3, 12)
 
 
 class TestProjection:

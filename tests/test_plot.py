@@ -38,7 +38,8 @@ def report(names: list[str], points: int = 7, level: float = 0.4, **more: Any) -
 def row(events: int, level: float) -> dict[str, Any]:
     suffered, best = events * learned(events), events * level * (1 - 1 / math.sqrt(events))
     return {
-        "events": events, "learner_loss": suffered, "baseline_loss": best, "regret": suffered - best,
+        "events": events, "weight": float(events),
+        "learner_loss": suffered, "baseline_loss": best, "regret": suffered - best,
         "regret_per_event": (suffered - best) / events, "exact": events < 2000, "error": 0.11,
         "standard_error": 0.0 if events < 2000 else 0.02 * events, "learner_error": 0.13,
         "held_out_loss": 1.1 * best, "held_out_error": 0.12, "seconds": 0.3,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import select
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegressionCV, Ridge
+from sklearn.model_selection import cross_val_score
 
 from streamkarma import _engine
+from streamkarma.baselines.machines import Machine
 from streamkarma.baselines.registry import named
 from streamkarma.core.loss import CLASSIFICATION
 from streamkarma.errors import UsageError
@@ -29,12 +33,16 @@ from streamkarma.events.block import Block
 from streamkarma.events.reservoir import Reservoir, ReservoirSnapshot, uniform
 from streamkarma.regret.background_fit import BackgroundFit, request
 from streamkarma.regret.calibration import Calibration
-from streamkarma.regret.hindsight import EventTable, Fit, compare_losses, evaluate_baseline
+from streamkarma.regret.fit import FOLDS, Fit
+from streamkarma.regret.hindsight import EventTable, compare_losses, evaluate_baseline
+from streamkarma.regret.loss_curves import LossCurve, RecentLosses
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
 from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.rows import per_event
 from streamkarma.regret.sufficient_stats import SufficientStats
 from streamkarma.regret.tracker import FIRST, Tracker, parse_baselines
 from streamkarma.regret.worker import answer
+from streamkarma.runtime.regret_table import regret_table
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).parents[1]
@@ -63,9 +71,9 @@ def facts_of(y: Array, own: Array | None = None, weights: Array | None = None) -
                             np.ones(n) if own is None else own, np.zeros(n)])  # fmt: skip
 
 
-def table_of(X: Array, y: Array, own: Array | None = None) -> EventTable:
+def table_of(X: Array, y: Array, own: Array | None = None, weights: Array | None = None) -> EventTable:
     reservoir = Reservoir(len(X))
-    reservoir.add(block_of(X), np.arange(len(X)), facts_of(y, own))
+    reservoir.add(block_of(X), np.arange(len(X)), facts_of(y, own, weights))
     return EventTable.of(reservoir.snapshot())
 
 
@@ -256,6 +264,90 @@ class TestHindsight:
         # Overconfident scores have been calibrated: about the loss of knowing nothing.
         assert row["held_out_loss"] == pytest.approx(200 * np.log(2), rel=0.1)
 
+    @pytest.mark.parametrize(
+        ("task", "loss"),
+        [("binary", "logistic"), ("multiclass", "logistic"), ("binary", "hinge"),
+         ("multiclass", "hinge"), ("regression", "squared"), ("regression", "absolute")],
+    )  # fmt: skip
+    def test_held_out_fits_are_regularised_by_the_loss_compared(self, task: str, loss: str) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((150, 30))
+        lean = X[:, 0] + 2 * rng.standard_normal(150)
+        y = {"binary": (lean > 0) * 1.0, "multiclass": np.digitize(lean, [-1, 1]) * 1.0}.get(task, lean)
+
+        def held_out(choice: dict[str, Any]) -> float:
+            fit = Fit(named("mean"), task, loss, np.arange(30), 3 if task == "multiclass" else 1)
+            fit.held_out_settings |= choice
+            scores = fit.held_out(X, y)
+            assert scores is not None
+            return float(pointwise_loss(loss, scores, y).mean())
+
+        chosen, least = held_out({}), min(held_out({"C": C}) for C in (1e-3, 1e-2, 0.1, 1.0))
+        row = evaluate_baseline("mean", table_of(X, y), task, loss)
+        assert chosen == pytest.approx(row["held_out_loss"] / 150)
+        assert chosen < 1.05 * least
+        assert held_out({"C": 10.0 if loss == "hinge" else STRENGTH}) > 1.08 * least
+
+    def test_held_out_is_as_good_as_a_regression_that_is_cross_validated(self) -> None:
+        rng = np.random.default_rng(1)
+        X = rng.standard_normal((200, 40))
+        y = (X[:, 0] + rng.standard_normal(200) > 0).astype(float)
+        model = LogisticRegressionCV(
+            Cs=10, scoring="neg_log_loss", cv=5, l1_ratios=(0,), use_legacy_attributes=False, max_iter=1000
+        )
+        expected = -cross_val_score(model, X, y, scoring="neg_log_loss").mean()
+        row = evaluate_baseline("mean", table_of(X, y), "binary", "logistic")
+        assert row["held_out_loss"] / 200 == pytest.approx(expected, rel=0.05)
+
+    def test_many_rows_need_no_more_trials(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sizes, fit_machine = [], Machine.fit
+
+        def counted(self: Machine, Z: Array, *more: Any) -> Machine:
+            sizes.append(len(Z))
+            return fit_machine(self, Z, *more)
+
+        monkeypatch.setattr(Machine, "fit", counted)
+        X = gappy(3000, 2, 0)
+        fit = Fit(named("zero"), "regression", "squared", np.arange(2), 1)
+        fit.held_out(X, np.nan_to_num(X).sum(axis=1))
+        assert sizes == [*[1000] * 8, 2400] * FOLDS
+
+    @pytest.mark.parametrize(("task", "loss"), [("binary", "logistic"), ("regression", "squared")])
+    def test_equal_weights_of_any_size_change_no_mean(self, task: str, loss: str) -> None:
+        X, rng = gappy(80, 3, 5), np.random.default_rng(6)
+        y, own, weights = (X[:, 0] > 0) * 1.0, rng.random(80), rng.choice([1.0, 3.0], 80)
+        figures = []
+        for unit in (1.0, 2.0**10, 2.0**-20):
+            stats, table = SufficientStats(), table_of(X, y, unit * weights * own, unit * weights)
+            facts = table.facts
+            stats.add(block_of(X), np.arange(80), facts)
+            rows = [evaluate_baseline("zero", table, task, loss)]
+            rows += [stats.row("zero")] if task == "regression" else []
+            curve, recent = LossCurve(), RecentLosses(50)
+            for each in (curve, recent):
+                each.add(np.column_stack([facts[:, 2], facts[:, 1] * facts[:, 3], facts[:, 1]]))
+            names = ("learner_loss", "baseline_loss", "regret", "held_out_loss", "held_out_standard_error")
+            figures.append([
+                *(per_event(row, name) or 0.0 for row in rows for name in names),
+                *(row["regret_per_event"] for row in rows),
+                *curve.to_now()[-1],
+                *recent.to_now()[-1],
+            ])  # fmt: skip
+            assert rows[0]["weight"] == unit * weights.sum()
+            assert per_event(rows[0], "learner_loss") == pytest.approx(np.average(own, weights=weights))
+            assert curve.to_now()[-1][1] == pytest.approx(np.average(own, weights=weights))
+            text = regret_table({"zero": rows[0]}, None)
+            assert "weighted" in text[3]
+        assert figures[0] == pytest.approx(figures[1], rel=1e-9)
+        assert figures[0] == pytest.approx(figures[2], rel=1e-9)
+
+    def test_the_errors_are_weighted_as_well(self) -> None:
+        y = np.array([0.0, 1.0] * 10)
+        row = evaluate_baseline(
+            "zero", table_of(np.full((20, 1), np.nan), y, weights=1.0 + 2.0 * y), "binary", "logistic"
+        )
+        assert row["error"] == row["held_out_error"] == 0.25
+
     @pytest.mark.parametrize("name", ["zero", "karma-batch", "knn", "trees", "svd"])
     @pytest.mark.parametrize("loss", ["logistic", "hinge"])
     def test_several_classes(self, name: str, loss: str) -> None:
@@ -438,7 +530,7 @@ class TestSums:
             fill = (weights @ np.nan_to_num(Z)) / (weights @ ~np.isnan(Z))
         Z = np.where(np.isnan(Z), fill, Z)
         losses = [
-            float(weights @ (y - model.fit(Z, y, sample_weight=weights).predict(Z)) ** 2)
+            float(weights @ (y - model.fit(Z, y, sample_weight=weights / weights.mean()).predict(Z)) ** 2)
             for model in (LinearRegression(), Ridge(alpha=0.5 / STRENGTH))
         ]
         # Columns that hardly vary are penalised less than by ridge regression.
@@ -492,6 +584,11 @@ def fed(tracker: Tracker, n: int, cut: int, d: int = 3, task: str = "binary") ->
         tracker.add(block, rows, facts[rows], task, loss)
 
 
+def test_a_curve_of_an_older_file_counts_each_event_once() -> None:
+    curve = LossCurve.restored({"curve": [[1, 0.5, 0.0], [2, 1.5, 1.0]], "totals": [1.5, 1.0]}, 2)
+    assert curve.to_now() == [(1, 0.5, 0.0), (2, 0.75, 0.5)]
+
+
 class Nobody:
     """A worker that does not exist."""
 
@@ -521,7 +618,7 @@ class FitHere:
             # As in a worker, which reads the request after its length.
             warnings.simplefilter("ignore")
             answer(request(snapshot, names, task, loss, learner)[8:], answers.append)
-        self._found = [(row.pop("name"), row) for row in answers[1:]]
+        self._found = [(row.pop("name"), row) for row in answers[1:] if row.pop("done")]
         self.done = False
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
@@ -547,7 +644,7 @@ class TestTracker:
         assert [row["events"] for row in rows] == [FIRST, 2 * FIRST, 700]
         assert rows == [{**row, "seconds": None} for row in cut.rows["zero"]]
         assert whole.curve.points == cut.curve.points
-        assert [at for at, _, _ in whole.curve.points][:4] == [1, 2, 3, 4]
+        assert [at for at, *_ in whole.curve.points][:4] == [1, 2, 3, 4]
 
     def test_state_is_all_there_is(self) -> None:
         straight, broken = Tracker(["zero"], memory=100, patient=True), Tracker([], memory=100)
@@ -634,6 +731,21 @@ class TestTracker:
             parse_baselines("zero, nought")
 
 
+class Stuck:
+    """A worker that sends a few lines and then nothing."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.lines: SimpleQueue[bytes | None] = SimpleQueue()
+        for row in rows:
+            self.lines.put(json.dumps(row).encode())
+
+    def ask(self, message: bytes) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
 class TestBackgroundFit:
     def snapshot(self) -> ReservoirSnapshot:
         reservoir = Reservoir(300)
@@ -668,6 +780,27 @@ class TestBackgroundFit:
         )
         assert found["wii-meanfeat"]["problem"] == "exceeded its 0.9 seconds"
         assert found["zero"]["events"] == 300
+
+    def test_what_was_found_in_hindsight_outlasts_a_fit_that_is_cut_short(self) -> None:
+        snapshot = self.snapshot()
+        row = evaluate_baseline("zero", EventTable.of(snapshot), "binary", "logistic")
+        hindsight = {**row, "held_out_loss": None, "held_out_error": None, "held_out_standard_error": None}
+        worker = Stuck([{"ready": True}, {"name": "zero", "done": False, **hindsight}])
+        running = BackgroundFit(snapshot, ["zero"], "binary", "logistic", 0.0, None, worker)  # type: ignore[arg-type]
+        found = self.everything(running)
+        assert found == {"zero": {**hindsight, "held_out_problem": "exceeded its 0 seconds"}}
+        assert regret_table(found, None)[-1] == "zero: not held out: exceeded its 0 seconds"
+
+    def test_a_held_out_fit_that_fails_leaves_what_was_found_in_hindsight(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(*_: Any) -> None:
+            raise ValueError("no")
+
+        monkeypatch.setattr(Fit, "held_out", fails)
+        found = FitHere(self.snapshot(), ["zero"], "binary", "logistic", 60.0, None, None).poll()
+        assert found[0][1]["baseline_loss"] > 0.0
+        assert found[0][1]["held_out_problem"] == "no"
 
     def test_a_process_that_dies_takes_one_baseline_with_it(self) -> None:
         running = BackgroundFit(self.snapshot(), ["mcb", "zero"], "binary", "logistic", 60)

@@ -13,7 +13,8 @@ from streamkarma.regret.verdict import best_offline, verdict
 def row(held_out: float | None, hindsight: float = 0.3, error: float = 0.0, **more: Any) -> dict[str, Any]:
     """A result over 1,000 events, on which the learner's mean loss is 0.5; the error is that of a mean."""
     figures = {
-        "events": 1000, "learner_loss": 500.0, "baseline_loss": 1000 * hindsight, "exact": True,
+        "events": 1000, "weight": 1000.0, "exact": True,
+        "learner_loss": 500.0, "baseline_loss": 1000 * hindsight,
         "held_out_loss": None if held_out is None else 1000 * held_out,
         "held_out_standard_error": None if held_out is None else 1000 * error,
         **more,
@@ -78,3 +79,11 @@ def test_without_a_result_it_says_what_there_is(rows: dict[str, dict[str, Any]])
 
 def test_without_events_it_says_so() -> None:
     assert said({}, events=0) == "auto has seen no event with a label."
+
+
+def test_a_loss_in_hindsight_whose_held_out_fits_failed_is_only_used_for_lack_of_another() -> None:
+    late = row(None, hindsight=0.2, held_out_problem="exceeded its 60 seconds")
+    rival = best_offline({"gauss": late, "mean": row(0.4)})
+    assert rival is not None
+    assert rival.name == "mean"
+    assert "(gauss, in hindsight)" in said({"gauss": late})

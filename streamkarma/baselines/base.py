@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from streamkarma.baselines.tables import Floats
-from streamkarma.baselines.tuning import Holdout
+from streamkarma.baselines.tuning import Criterion, Holdout
 from streamkarma.baselines.validation import validated
 
 
@@ -32,6 +32,8 @@ class Baseline(BaseEstimator):
     _needs_complete = False
     #: Whether it is a regression.
     _squared = False
+    #: The loss by which settings are chosen on held-out rows; None for the error rate or the squared error.
+    criterion: Criterion | None = None
 
     def _learn(self, X: Floats, Y: Floats, weights: Floats | None) -> None:
         raise NotImplementedError
@@ -49,7 +51,7 @@ class Baseline(BaseEstimator):
 
     def _holdout(self, Y: Floats, weights: Floats | None = None) -> Holdout:
         """Random quarters for choosing settings, drawn with ``random_state``."""
-        return Holdout(Y, self._squared, self._rng(), weights, self._say)
+        return Holdout(Y, self._squared, self._rng(), weights, self._say, self.criterion)
 
     def _rng(self) -> np.random.RandomState:
         """The generator given by ``random_state``; the same draws in every fit."""

@@ -47,8 +47,7 @@ def iterated(
     [3.0, 6.0]
     """
     missing = np.isnan(X)
-    # In a unit in which no square overflows: a power of 2, which rounds nothing.
-    unit = np.ldexp(1.0, np.frexp(np.abs(np.where(missing, 0.0, X)).max(initial=0.0))[1] - 1)
+    unit = _unit_of(X[~missing])
     X = X / unit
     start = moments(X)[0]
     filled = np.where(missing, start, X)
@@ -68,6 +67,17 @@ def iterated(
         filled[missing] = fitted[missing]
         if _root_mean_square(moved) <= least or steps == max_iter:
             return Iterated(mean * unit, components, filled * unit, steps)
+
+
+def _unit_of(values: Floats) -> float:
+    """A unit for values in which no square overflows: a power of 2, which rounds nothing.
+
+    Examples
+    --------
+    >>> _unit_of(np.array([5.0, -3.0]))
+    4.0
+    """
+    return float(np.ldexp(1.0, np.frexp(np.abs(values).max(initial=0.0))[1] - 1))
 
 
 def _leading(X: Floats, rank: int) -> Floats:
@@ -179,10 +189,11 @@ class SVDImputer(Imputer):
         if not hidden.any():
             return 1
         shown = np.where(hidden, np.nan, X)
+        unit = _unit_of(X[hidden])
         errors = []
         for rank in range(1, min(MOST_RANKS, *X.shape) + 1):
             filled = self._iterated(shown, rank).filled
-            errors.append(float(((filled - X)[hidden] ** 2).mean()))
+            errors.append(float((((filled - X)[hidden] / unit) ** 2).mean()))
         return int(np.argmin(errors)) + 1
 
     def _complete(self, X: Floats) -> Floats:

@@ -189,5 +189,5 @@ class PriorBaseline(Baseline):
             return machine.scores(problem.X[quarter])
 
         settings = list(product(widths, values))
-        holdout = Holdout(problem.Y, self._squared, rng, say=self._say)
+        holdout = Holdout(problem.Y, self._squared, rng, say=self._say, criterion=self.criterion)
         self.width_, self.C_ = holdout.best(settings, (widths[-1], middle(values, 1.0)), trial)

@@ -57,7 +57,8 @@ class _WII(PriorBaseline):
             prior, found = self._searched(problem, rest, gamma, rng, progress)
             return self._scored(prior, found, problem.X[quarter])
 
-        self.gamma_ = Holdout(problem.Y, self._squared, rng).best(gammas, gammas[0], trial)
+        holdout = Holdout(problem.Y, self._squared, rng, criterion=self.criterion)
+        self.gamma_ = holdout.best(gammas, gammas[0], trial)
         everything = np.arange(len(X))
         self._prior, self.imputations_ = self._searched(problem, everything, self.gamma_, rng, progress)
         self._mean = problem.mean

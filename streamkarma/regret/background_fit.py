@@ -9,10 +9,10 @@ import time
 import weakref
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.rows import Row, failed
 from streamkarma.worker_process import message_of, start, stop
 
 #: Seconds allowed for a process to start: far more than Python and scikit-learn need on a busy machine.
@@ -82,13 +82,15 @@ class BackgroundFit:
         self._left = list(names)
         self._deadline = 0.0
         self._ready = False
+        #: The result in hindsight of the baseline being fitted.
+        self._in_hindsight: Row | None = None
         #: It is idle once all results are in.
         self.worker = worker or Worker()
         self._ask()
 
-    def poll(self) -> list[tuple[str, dict[str, Any]]]:
+    def poll(self) -> list[tuple[str, Row]]:
         """New results since the last call, as pairs of a name and a row, without waiting."""
-        found: list[tuple[str, dict[str, Any]]] = []
+        found: list[tuple[str, Row]] = []
         while self._left:
             try:
                 line = self.worker.lines.get_nowait()
@@ -102,9 +104,14 @@ class BackgroundFit:
                 found.append(self._give_up(f"its process ended with status {self.worker.process.wait()}"))
                 continue
             row = json.loads(line)
-            self._ready, self._deadline = True, time.monotonic() + self._seconds
             # The first line only reports that the process is ready, and starts the time limit.
-            if (name := row.pop("name", None)) is not None:
+            name, done = row.pop("name", None), row.pop("done", True)
+            if not done:
+                self._in_hindsight = row
+                continue
+            self._ready, self._deadline = True, time.monotonic() + self._seconds
+            self._in_hindsight = None
+            if name is not None:
                 self._left.remove(name)
                 found.append((name, row))
         return found
@@ -119,14 +126,15 @@ class BackgroundFit:
         self._left = []
         self.worker.end()
 
-    def _give_up(self, reason: str) -> tuple[str, dict[str, Any]]:
-        """Skip the baseline being fitted and continue with the next."""
-        name = self._left.pop(0)
+    def _give_up(self, reason: str) -> tuple[str, Row]:
+        """Stop evaluating the baseline being fitted and continue with the next."""
+        name, row = self._left.pop(0), failed(self._in_hindsight, self._snapshot.events, reason)
+        self._in_hindsight = None
         self.worker.end()
         if self._left:
             self.worker = Worker()
             self._ask()
-        return name, {"events": self._snapshot.events, "problem": reason}
+        return name, row
 
     def _ask(self) -> None:
         self._ready = False

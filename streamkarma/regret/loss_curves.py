@@ -11,43 +11,47 @@ from streamkarma.checkpoint import finite, natural
 
 Floats = NDArray[np.float64]
 
-#: The number of events, and their loss and error, as sums or means.
+#: The number of events, and their mean loss and mean error, by their weights.
 Point = tuple[int, float, float]
+#: The number of events, and the sums of their weighted losses, weighted errors, and weights.
+Sums = tuple[int, float, float, float]
 
 #: Maximum number of points of a curve of recent losses.
 MOST = 240
 
 
 class LossCurve:
-    """Sums of losses and errors since the beginning.
+    """Sums of losses, errors and weights since the beginning.
 
     Attributes
     ----------
     points
-        Events, sum of losses and sum of errors, at about sixteen points per factor of ten in the events.
+        The sums at about sixteen points per factor of ten in the events.
     events
         Events so far.
     """
 
     def __init__(self) -> None:
-        self.points: list[Point] = []
+        self.points: list[Sums] = []
         self.events = 0
-        self._totals = np.zeros(2)
+        self._totals = np.zeros(3)
 
     def add(self, values: Floats) -> None:
-        """Add events in order: ``values`` has shape (T, 2), the loss and the error of each."""
+        """Add events in order: ``values`` has shape (T, 3), as in ``Sums``."""
         # Summed sequentially, so that the result does not depend on the blocks.
         sums = np.cumsum(np.vstack([self._totals, values]), axis=0)[1:]
         while (at := self._next()) <= self.events + len(values):
-            loss, error = sums[at - self.events - 1].tolist()
-            self.points.append((at, loss, error))
+            loss, error, weight = sums[at - self.events - 1].tolist()
+            self.points.append((at, loss, error, weight))
         self._totals = sums[-1]
         self.events += len(values)
 
     def to_now(self) -> list[Point]:
-        """The points up to the last event."""
-        now = (self.events, float(self._totals[0]), float(self._totals[1]))
-        return self.points if not self.events or self.points[-1:] == [now] else [*self.points, now]
+        """The means up to each point and to the last event."""
+        loss, error, weight = self._totals.tolist()
+        now = (self.events, loss, error, weight)
+        sums = self.points if not self.events or self.points[-1:] == [now] else [*self.points, now]
+        return [(at, loss / weight, error / weight) for at, loss, error, weight in sums]
 
     def state(self) -> dict[str, Any]:
         """The state, as JSON."""
@@ -57,9 +61,8 @@ class LossCurve:
     def restored(cls, header: dict[str, Any], events: int) -> LossCurve:
         """Restore a ``state`` after this many events; ValueError if it does not match them."""
         curve = cls()
-        curve.points = [(natural(at), finite(loss), finite(error)) for at, loss, error in header["curve"]]
-        loss, error = header["totals"]
-        curve.events, curve._totals = events, np.array([finite(loss), finite(error)])
+        curve.points = [_sums(*point) for point in header["curve"]]
+        curve.events, curve._totals = events, np.array(_sums(events, *header["totals"])[1:])
         if not (curve.points[-1][0] if curve.points else 0) <= events < curve._next():
             raise ValueError("the learner's curve does not fit the events that were seen")
         return curve
@@ -67,6 +70,12 @@ class LossCurve:
     def _next(self) -> int:
         last = self.points[-1][0] if self.points else 0
         return max(last + 1, int(last * 1.15))
+
+
+def _sums(events: Any, loss: Any, error: Any, weight: Any = None) -> Sums:
+    """The sums of a saved state; older files have no weights, and each event then counts 1."""
+    at = natural(events)
+    return at, finite(loss), finite(error), float(at) if weight is None else finite(weight)
 
 
 class RecentLosses:
@@ -91,7 +100,7 @@ class RecentLosses:
         """Start over."""
         self.points: list[Point] = []
         self._step, self._events = max(1, self.window // 20), 0
-        self._latest = np.zeros((0, 2))
+        self._latest = np.zeros((0, 3))
 
     def add(self, values: Floats) -> None:
         """Add events in order, as in ``LossCurve.add``."""
@@ -112,8 +121,8 @@ class RecentLosses:
         return [*self.points, self._mean(self._events, self._latest)]
 
     def _mean(self, at: int, values: Floats) -> Point:
-        loss, error = values[-self.window :].mean(axis=0).tolist()
-        return at, loss, error
+        loss, error, weight = values[-self.window :].sum(axis=0).tolist()
+        return at, loss / weight, error / weight
 
     def _next(self) -> int:
         return (self.points[-1][0] if self.points else 0) + self._step

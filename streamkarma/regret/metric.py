@@ -56,7 +56,7 @@ class _Regret(Metric):
             rows = {name: row for name, row in rows.items() if name == self.baseline}
         if not rows:
             return 0.0
-        best = min(rows.values(), key=lambda row: row["baseline_loss"] / row["events"])
+        best = min(rows.values(), key=lambda row: row["baseline_loss"] / row["weight"])
         return float(best["regret_per_event"])
 
 

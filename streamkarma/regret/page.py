@@ -170,7 +170,8 @@ def _learner_cells(name: str, curve: dict[str, Any]) -> Sequence[str]:
 def _baseline_cells(name: str, rows: list[Row]) -> Sequence[str]:
     """The last results of a baseline, and its problem if it ended with one."""
     last = rows[-1] if rows else {}
-    problem = f"at {last['events']:,} events: {last['problem']}" if "problem" in last else ""
+    reason = last.get("problem") or last.get("held_out_problem")
+    problem = f"at {last['events']:,} events: {reason}" if reason else ""
     if not (good := sound(rows)):
         return [name, *["–"] * 9, problem]
     row = good[-1]

@@ -160,10 +160,11 @@ class RegretTracker:
     def summary(self) -> dict[str, dict[str, Any]]:
         """The latest results, by baseline.
 
-        ``events``, ``learner_loss``, ``baseline_loss``, ``regret`` (sums), ``regret_per_event``,
+        ``events``, ``weight``, ``learner_loss``, ``baseline_loss``, ``regret`` (sums), ``regret_per_event``,
         ``exact``, ``standard_error``, ``learner_error``, ``error``, ``held_out_loss``,
-        ``held_out_error``, ``held_out_standard_error`` (of the learner's loss minus the one held out); or
-        ``events`` and ``problem``. A baseline without a result yet is absent.
+        ``held_out_error``, ``held_out_standard_error`` (of the learner's loss minus the one held out), and
+        ``held_out_problem`` if the held-out fits failed; or ``events`` and ``problem``. A baseline without a
+        result yet is absent.
         """
         self._flush()
         return self._tracker.latest()

@@ -70,7 +70,7 @@ class SufficientStats:
             self.origin = float(facts[0, TARGET])
         self.events += len(rows)
         self.learner = added(self.learner, facts[:, LOSS])
-        self.error = added(self.error, facts[:, ERROR])
+        self.error = added(self.error, facts[:, WEIGHT] * facts[:, ERROR])
         if self.closed:
             return
         sizes = np.diff(block.starts)[rows]
@@ -119,6 +119,11 @@ class SufficientStats:
             self.matrix[:, new] = self.matrix[:, old]
         self.owners[coordinate] = attribute
 
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.matrix[0, 0])
+
     def best(self, name: str) -> float:
         """The smallest sum of w (y - f)² over linear f on the imputed events.
 
@@ -143,9 +148,10 @@ class SufficientStats:
         mean, square = G[0, 1::2] / seen, np.diag(G)[1::2] / seen
         varies = square - mean**2 > 1e-12 * square
         units = unit_of(np.sqrt(np.where(varies, square - mean**2, square)))
-        penalty = np.append(0.0, 0.5 / STRENGTH * units**2)
         if A[0, 0] == 0:
             return 0.0
+        # Only ratios of weights count, as in the fits to stored events.
+        penalty = np.append(0.0, 0.5 / STRENGTH * self.weight / self.events * units**2)
         # Unused columns have only a penalty.
         w = np.linalg.solve(A + np.diag(penalty), c)
         return max(0.0, total - 2 * float(w @ c) + float(w @ A @ w))
@@ -156,13 +162,14 @@ class SufficientStats:
         regret = self.learner - least
         return {
             "events": self.events,
+            "weight": self.weight,
             "learner_loss": self.learner,
             "baseline_loss": least,
             "regret": regret,
-            "regret_per_event": regret / max(self.events, 1),
+            "regret_per_event": regret / (self.weight or 1.0),
             "exact": True,
             "standard_error": 0.0,
-            "learner_error": self.error / max(self.events, 1),
+            "learner_error": self.error / (self.weight or 1.0),
             "error": None,
             "held_out_loss": None,
             "held_out_error": None,

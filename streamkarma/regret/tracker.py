@@ -14,7 +14,7 @@ from streamkarma.checkpoint import natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
-from streamkarma.events.reservoir import ERROR, LOSS, Arrays, Reservoir
+from streamkarma.events.reservoir import ERROR, LOSS, WEIGHT, Arrays, Reservoir
 from streamkarma.parameters.words import FAST_BASELINES
 from streamkarma.printable import shown
 from streamkarma.regret.background_fit import BackgroundFit, Worker
@@ -155,7 +155,7 @@ class Tracker:
             self.rows = {name: [] for name in self.names}
             if self.recent is not None:
                 self.recent.clear()
-        losses = facts[:, [LOSS, ERROR]]
+        losses = np.column_stack([facts[:, LOSS], facts[:, WEIGHT] * facts[:, ERROR], facts[:, WEIGHT]])
         self.curve.add(losses)
         if self.recent is not None:
             self.recent.add(losses)

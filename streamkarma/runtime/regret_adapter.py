@@ -111,9 +111,9 @@ class RegretAdapter:
     def verdict(self) -> str:
         """The learner compared with the best offline linear model, in a sentence."""
         curve = self.tracker.curve
-        _, total, _ = [(0, 0.0, 0.0), *curve.to_now()][-1]
+        _, mean, _ = [(0, 0.0, 0.0), *curve.to_now()][-1]
         name = learner_of(self._task_model.model)
-        return verdict(name, self.loss, self.summary(), curve.events, total / max(curve.events, 1))
+        return verdict(name, self.loss, self.summary(), curve.events, mean)
 
     def bound(self) -> dict[str, Any] | None:
         """The bound on the regret against f_{w,Q*}, or its known terms.

@@ -135,8 +135,7 @@ class RegretRun:
     def _learner_report(self, run: Run) -> dict[str, Any]:
         """One learner's loss over time, where its errors rose, and the comparison with each baseline."""
         tracker = _adapter_of(run).tracker
-        points = [(at, loss / at, error / at) for at, loss, error in tracker.curve.to_now()]
-        report: dict[str, Any] = {"curve": _columns(points)}
+        report: dict[str, Any] = {"curve": _columns(tracker.curve.to_now())}
         if tracker.recent is not None:
             report["recent"] = {"window": tracker.recent.window, **_columns(tracker.recent.to_now())}
         if self._plan.drift:

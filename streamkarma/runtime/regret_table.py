@@ -13,6 +13,7 @@ _EXPLAINED = (
     "Mean loss per event, over the same events: the learner's, and the baseline's in hindsight (fitted to",
     "these very events) and held out (5-fold). The regret is the learner's less the baseline's in hindsight.",
 )
+_WEIGHTED = "Losses and errors are weighted: sums are divided by the sum of the weights."
 
 
 def regret_table(regret: dict[str, dict[str, Any]], verdict: str | None) -> list[str]:
@@ -20,27 +21,32 @@ def regret_table(regret: dict[str, dict[str, Any]], verdict: str | None) -> list
     done = {name: row for name, row in regret.items() if "problem" not in row}
     lines = [] if verdict is None else ["", *textwrap.wrap(verdict, _WIDTH)]
     if done:
-        lines += ["", *_EXPLAINED]
+        is_weighted = any(row["weight"] != row["events"] for row in done.values())
+        lines += ["", *_EXPLAINED, *([_WEIGHTED] if is_weighted else [])]
         head = (
             f"{'baseline':<20}{'events':>10}{'learner':>10}{'in hindsight':>14}{'held out':>10}{'regret':>10}"
         )
         lines.append(f"{head}{'± s.e.':>9}{'error':>8}{'held out':>10}")
-    small = all(0.0 < row["learner_loss"] / row["events"] < _SMALL for row in done.values())
-    for name, row in sorted(done.items(), key=lambda item: item[1]["baseline_loss"] / item[1]["events"]):
-        n = row["events"]
+    small = all(0.0 < row["learner_loss"] / row["weight"] < _SMALL for row in done.values())
+    for name, row in sorted(done.items(), key=lambda item: item[1]["baseline_loss"] / item[1]["weight"]):
+        n, weight = row["events"], row["weight"]
         held, error = row["held_out_loss"], row["held_out_error"]
         figures = (
-            (row["learner_loss"] / n, 10),
-            (row["baseline_loss"] / n, 14),
-            (held and held / n, 10),
+            (row["learner_loss"] / weight, 10),
+            (row["baseline_loss"] / weight, 14),
+            (held and held / weight, 10),
             (row["regret_per_event"], 10),
-            (None if row["exact"] else row["standard_error"] / n, 9),
+            (None if row["exact"] else row["standard_error"] / weight, 9),
             (row["error"], 8),
             (error, 10),
         )
         shown = "".join(_figure(value, width, small) for value, width in figures)
         lines.append(f"{name:<20}{n:>10,}{shown}")
-    lines += [f"{name}: {row['problem']}" for name, row in regret.items() if "problem" in row]
+    for name, row in regret.items():
+        if "problem" in row:
+            lines.append(f"{name}: {row['problem']}")
+        elif "held_out_problem" in row:
+            lines.append(f"{name}: not held out: {row['held_out_problem']}")
     return lines
 
 
