@@ -135,6 +135,10 @@ class Context(Protocol):
         """Maximum number of events between two checkpoints or reports; longer blocks are split there."""
 
     @property
+    def pending(self) -> int:
+        """Maximum number of events that wait for late labels."""
+
+    @property
     def checkpoint_due(self) -> bool:
         """Whether enough events were learned for the model to be written."""
 
