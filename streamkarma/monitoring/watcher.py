@@ -16,6 +16,7 @@ from streamkarma.monitoring.figures import (
     Checkpoint,
     Figures,
     drift_counts,
+    late_labels,
     latest_drifts,
     missing_shares,
 )
@@ -145,6 +146,7 @@ class Watcher(Observer):
             self._checkpoint,
             reader.figures(),
             self._restarts,
+            late_labels(loop),
         )
         self.history.add(self.figures.point())
 
