@@ -186,11 +186,14 @@ class ReaderFigures(NamedTuple):
         Topic, number and, for each partition that is read, the number of records waiting.
     durations
         Counts of durations, by name.
+    problem
+        Why nothing can be read at the moment, in words; None if it can.
     """
 
     assigned: bool = True
     lag: Sequence[tuple[str, int, int]] = ()
     durations: Mapping[str, Counts] = MappingProxyType({})
+    problem: str | None = None
 
 
 class Reader(ABC):

@@ -130,7 +130,8 @@ class Watcher(Observer):
         figures = self.figures
         if figures is None or not self._works:
             return "the model is not loaded, or the source is not open"
-        return None if figures.reader.assigned else "no partition is assigned"
+        reader = figures.reader
+        return reader.problem or (None if reader.assigned else "no partition is assigned")
 
     def _take(self, session: Session, reader: Reader) -> None:
         loop = session.loop

@@ -280,6 +280,7 @@ class Offsets:
         self._confirmed = time.monotonic()
         try:
             self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
+            self._source.silence.heard()
             self._for_group, self._begun = {}, {}
         except errors.KafkaError as error:
             raise_if_fenced(error)

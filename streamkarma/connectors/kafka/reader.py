@@ -147,12 +147,15 @@ class TopicReader(Reader):
     def blocks(self) -> Iterator[RecordBlock | None]:
         """Yield the stream."""
         self._join()
-        watch = self._source.watch()
+        silence = self._source.silence
+        silence.heard()
         while not self._reached_end():
             polled = self._poll()
             for partition, records in self._in_order(self._before_ends(polled)):
                 yield from self._parts(partition, records)
-            watch(bool(polled))
+            if polled:
+                silence.heard()
+            silence.check()
             if self._assignment.unpositioned:
                 unpositioned, self._assignment.unpositioned = self._assignment.unpositioned, set()
                 start(unpositioned, self._offsets, self._source)
@@ -191,7 +194,7 @@ class TopicReader(Reader):
             "commit_latency_seconds": source.latency.histogram.counts(),
             "transaction_duration_seconds": source.transactions.counts(),
         }
-        return ReaderFigures(bool(mine), lag, durations)
+        return ReaderFigures(bool(mine), lag, durations, source.silence.problem)
 
     def _open_sink(self) -> None:
         """Prepare to send; from now on, an older process of the same instance is fenced."""
