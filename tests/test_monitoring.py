@@ -182,9 +182,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_connections_that_say_nothing_do_not_keep_others_from_being_answered(hostile: Watched) -> None:
     place = urlsplit(hostile.address)
-    silent = [socket.create_connection((str(place.hostname), int(place.port or 0))) for _ in range(8)]
-    assert hostile.ask("/readyz")[0].status == 200
+    silent = [socket.create_connection((str(place.hostname), int(place.port or 0))) for _ in range(40)]
     for each in silent:
+        each.sendall(b"GET /metr")
+    assert hostile.ask("/healthz")[0].status == 200
+    for each in silent:
+        each.setblocking(False)
+        # None of them had to be closed first.
+        with pytest.raises(BlockingIOError):
+            each.recv(1)
         each.close()
 
 
