@@ -270,6 +270,8 @@ class Source(ABC):
         Whether several processes may work for one model. A new one takes over from an older one, so the
         model is written by commits alone; and since an attempt may have to be repeated, there is a model
         file even if the user wants none.
+    sharers
+        Which processes may work for one model, in words: the others do not notice each other.
     keeps_models
         Whether its readers have a `ModelStore`.
     timestamped
@@ -281,6 +283,7 @@ class Source(ABC):
     path: str | None = None
     rewinds: bool = True
     shared: bool = False
+    sharers: str = ""
     keeps_models: bool = False
     timestamped: bool = False
     dead_letter_hint: str = "--dead-letters keeps them all"

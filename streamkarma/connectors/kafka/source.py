@@ -146,11 +146,15 @@ class TopicSource(Source):
             raise UsageError("--group cannot be empty")
         self.at = at
         self.keeps_model = model is not None
+        self.sharers = f"group {at.group}"
         self.keeps_models = at.share is not None
         written = [at.output_topic, at.dead_letter_topic, at.share]
         self.topics = Topics.of(at.topics, at.label_topic, written)
         self.settings = KafkaSettings(at.brokers, at.settings, os.environ)
-        self.instance = _instance(model, self.settings.get("group_instance_id"))
+        static = self.settings.get("group_instance_id")
+        if static is not None:
+            self.sharers += f" (group_instance_id={static})"
+        self.instance = _instance(model, static)
         if at.dead_letter_topic is None:
             self.dead_letter_hint = "--dead-letter-topic keeps them all"
         else:
