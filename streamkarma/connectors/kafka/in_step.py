@@ -76,24 +76,31 @@ class InStep:
         some = True
         while some:
             some = False
-            limit = self._earliest(labels)
-            for tp in events:
-                if records := self._until(tp, limit, max(1, ahead)):
-                    some = True
-                    yield tp, records
+            for tp, records in self._next(events, labels, 0, max(1, ahead)):
+                some = True
+                yield tp, records
             # A label of the same millisecond comes after its event.
-            limit = self._earliest(events) - 1
-            for tp in labels:
-                if records := self._until(tp, limit, 1):
-                    some = True
-                    yield tp, records
+            for tp, records in self._next(labels, events, 1, 1):
+                some = True
+                yield tp, records
         self._pause()
 
+    def _next(
+        self, partitions: list[TopicPartition], others: list[TopicPartition], before: int, least: int
+    ) -> Iterator[tuple[TopicPartition, list[ConsumerRecord]]]:
+        """Yield the next records up to what was reached in others, or so many milliseconds before."""
+        held = [tp for tp in partitions if self._held[tp]]
+        # Asking how far others are takes time.
+        limit = self._earliest(others) - before if held else 0.0
+        for tp in held:
+            if records := self._until(tp, limit, least):
+                yield tp, records
+
     def _until(self, tp: TopicPartition, limit: float, least: int) -> list[ConsumerRecord]:
-        """The next records of a partition up to a time, or ``least`` of them; none if it is its end."""
+        """The next records of a partition up to a time, or ``least`` of them; none if the first is later."""
         held = self._held[tp]
         records: list[ConsumerRecord] = []
-        if held and _time(held) <= limit:
+        if _time(held) <= limit:
             while held and (len(records) < least or held[0].timestamp <= limit):
                 records.append(held.popleft())
         return records
