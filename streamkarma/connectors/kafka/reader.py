@@ -153,7 +153,8 @@ class TopicReader(Reader):
             polled = self._poll()
             for partition, records in self._in_order(self._before_ends(polled)):
                 yield from self._parts(partition, records)
-            if polled:
+            if polled or self._offsets.heard:
+                self._offsets.heard = False
                 silence.heard()
             silence.check()
             if self._assignment.unpositioned:
