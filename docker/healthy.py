@@ -54,14 +54,20 @@ def waits(brokers: str, offsets: dict[str, dict[str, int]]) -> str | None:
         bootstrap_timeout_ms=PATIENCE_MS,
         isolation_level="read_committed",
         auto_offset_reset="earliest",
+        allow_auto_create_topics=False,
     )
     try:
+        # Asking for the end of a partition that is gone would take until the timeout.
+        there = {topic: consumer.partitions_for_topic(topic) for topic in offsets.keys() & consumer.topics()}
+        if offsets and not there:
+            sys.exit(f"there is no topic {', '.join(sorted(offsets))}, from which the model was learned")
         begins = {
             TopicPartition(topic, int(number)): offset
             for topic, partitions in offsets.items()
             for number, offset in partitions.items()
+            if int(number) in there.get(topic, ())
         }
-        ends = consumer.end_offsets(list(begins))
+        ends = consumer.end_offsets(list(begins), timeout_ms=PATIENCE_MS)
         # An end may be past the last record: what ends a transaction has an offset, too.
         behind = {tp: offset for tp, offset in begins.items() if offset < ends[tp]}
         if not behind:

@@ -15,6 +15,9 @@ from streamkarma.replacing import check_names_file, check_replaceable
 #: Errors of a file system without locks, on which models are not locked.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
+#: More than the names of a group and a member can have.
+_MOST_BYTES = 1 << 16
+
 
 class ModelLock:
     """The right to write a model, until it is released or the process ends in any way.
@@ -28,6 +31,8 @@ class ModelLock:
         The model, which need not exist yet.
     shared
         Whether other processes that share it may write as well; not on Windows, which has no shared locks.
+    sharers
+        Who may share it, in words: those who coordinate. The lock's file holds it for the others.
 
     Raises
     ------
@@ -39,13 +44,17 @@ class ModelLock:
         If another process holds the lock.
     """
 
-    def __init__(self, path: str, shared: bool = False) -> None:
+    def __init__(self, path: str, shared: bool = False, sharers: str = "") -> None:
         check_names_file("--model", path)
         target = Path(os.path.realpath(path))
         self._path = target.with_name(f".{target.name}.lock")
         try:
             check_replaceable(target)
-            handle = self._acquire(shared)
+            handle = self._acquire(shared, sharers)
+        except _OthersError as error:
+            raise RunError(
+                f"{path} is in use by {error}; wait until it ends, or give another --model"
+            ) from None
         except BlockingIOError as error:
             raise RunError(
                 f"{path} is in use: another process learns with it; wait until it ends, or give "
@@ -56,11 +65,14 @@ class ModelLock:
         # The file of a shared lock is left to the other processes.
         self._let_go = weakref.finalize(self, _let_go, handle, None if shared else self._path)
 
-    def _acquire(self, shared: bool) -> int:
+    def _acquire(self, shared: bool, sharers: str) -> int:
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | system.NO_FOLLOW, 0o666)
             try:
-                system.try_lock(handle, shared)
+                if shared and system.SHARES_LOCKS:
+                    _share(handle, sharers)
+                else:
+                    system.try_lock(handle)
                 # The previous holder may have removed the file in the meantime.
                 if _is_at(handle, self._path):
                     return handle
@@ -69,11 +81,33 @@ class ModelLock:
                     return handle
                 os.close(handle)
                 raise
+            except _OthersError:
+                os.close(handle)
+                raise
             os.close(handle)
 
     def release(self) -> None:
         """Release the lock."""
         self._let_go()
+
+
+class _OthersError(Exception):
+    """The lock is shared by others, which are named."""
+
+
+def _share(handle: int, sharers: str) -> None:
+    """Share a lock with those who wrote the same into its file, or write it if nobody holds the lock."""
+    try:
+        system.try_lock(handle)
+    except BlockingIOError:
+        system.try_lock(handle, shared=True)
+        others = os.pread(handle, _MOST_BYTES, 0).decode(errors="replace")
+        if others != sharers:
+            raise _OthersError(others or "another process") from None
+        return
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, sharers.encode(), 0)
+    system.try_lock(handle, shared=True)
 
 
 def _let_go(handle: int, path: Path | None) -> None:

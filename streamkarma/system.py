@@ -18,6 +18,8 @@ if sys.platform == "win32":
     NO_FOLLOW, NO_WAIT, BINARY = 0, 0, os.O_BINARY
     #: Whether an open file can be neither renamed nor removed.
     OPEN_STAYS = True
+    #: Whether locks can be shared.
+    SHARES_LOCKS = False
 
     def try_lock(handle: int, shared: bool = False) -> None:
         """Lock a file; BlockingIOError if it is locked. Locks are never shared here."""
@@ -46,7 +48,7 @@ else:
     import fcntl
 
     NO_FOLLOW, NO_WAIT, BINARY = os.O_NOFOLLOW, os.O_NONBLOCK, 0
-    OPEN_STAYS = False
+    OPEN_STAYS, SHARES_LOCKS = False, True
 
     def try_lock(handle: int, shared: bool = False) -> None:
         """Lock a file; BlockingIOError if there is a conflicting lock on it."""

@@ -65,6 +65,16 @@ def test_settings_that_can(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pairs", "most"),
+    [((), 1000), (("reconnect_backoff_max_ms=7",), 7), (("reconnect_backoff_ms=2000",), 2000)],
+)
+def test_brokers_that_are_back_are_soon_noticed(pairs: tuple[str, ...], most: int) -> None:
+    settings = KafkaSettings("b", pairs, {})
+    for given in (settings.consumer(), settings.producer(), settings.admin()):
+        assert given["reconnect_backoff_max_ms"] == most
+
+
+@pytest.mark.parametrize(
     "pairs", [(), ("linger_ms=0",), ("linger_ms=500",), ("request_timeout_ms=30000", "linger_ms=100")]
 )
 def test_what_is_sent_is_given_up_soon_after_a_broker_should_have_answered(pairs: tuple[str, ...]) -> None:

@@ -7,11 +7,17 @@ import random
 import signal
 import subprocess
 import sys
+from itertools import groupby
 
 import pytest
+from kafka import TopicPartition
 
+from streamkarma.connectors.kafka._private import TopicConsumer
+from streamkarma.connectors.kafka.consumer import READING
+from streamkarma.connectors.kafka.journal import OffsetRange
+from streamkarma.connectors.kafka.replay import read_ranges
 from tests.broker import Broker
-from tests.cluster import Cluster, events, lines, spread, until
+from tests.cluster import Cluster, Record, events, lines, spread, until
 
 #: Kills the program before or after a given call of a method, and makes it commit at every
 #: opportunity.
@@ -350,3 +356,17 @@ def test_a_transaction_that_lost_a_batch_is_not_committed(cluster: Cluster, own_
         own_broker.start()
         assert process.communicate("\n", timeout=60)[0] == "KafkaTimeoutError\n"
     assert cluster.get(output) == []
+
+
+def test_a_partition_that_waited_while_another_was_read_to_its_end_is_read_again(cluster: Cluster) -> None:
+    """kafka-python alone does not go on with the first partition, and the replay would never end."""
+    source = cluster.topic("in", 2)
+    cluster.put(source, [Record(b"%d" % t, t % 2) for t in range(2600)])
+    one, two = (TopicPartition(source, number) for number in range(2))
+    todo = [OffsetRange(one, 0, 600), OffsetRange(two, 0, 1300), OffsetRange(one, 600, 1300)]
+    reader = TopicConsumer(bootstrap_servers=cluster.address, **READING)
+    asked = iter(range(100))
+    parts = list(read_ranges(reader, todo, lambda *lost: None, lambda: next(asked) == 99))
+    reader.close()
+    assert [tp for tp, _ in groupby(tp for tp, _ in parts)] == [one, two, one]
+    assert sum(len(records) for _, records in parts) == 2600

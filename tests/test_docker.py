@@ -192,3 +192,5 @@ def test_who_does_not_move_is_not_healthy(cluster: Cluster) -> None:
         assert unwell(0) == ""
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 143
+    cluster.remove(source)
+    assert unwell(0) == f"there is no topic {source}, from which the model was learned\n"

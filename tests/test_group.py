@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewPartitions
 
-from tests.cluster import Cluster, Record, Running, events, lines, spread, until
+from tests.cluster import Cluster, Record, Running, events, last, lines, spread, until
 
 
 def keyed(records: list[dict[str, Any]], partitions: int, first: int = 0) -> list[Record]:
@@ -170,3 +170,19 @@ def test_who_gets_a_quiet_partition_leaves_out_nothing_that_came_meanwhile(clust
     cluster.attach(*arguments, "--model", "second", "--until-end")
     assert [row["id"] for row in cluster.rows(output)] == list(range(30))
     assert cluster.kept("second")["events"] == 10
+
+
+def test_another_group_or_member_does_not_write_the_same_model(cluster: Cluster) -> None:
+    source = cluster.topic("in")
+    with cluster.start(source, "--model", "m") as process:
+        until((cluster.folder / "m").exists, process)
+        arguments = [source, "--model", "m", "--until-end"]
+        said = cluster.attach(*arguments, code=1, group="another")
+        assert last(said) == (
+            f"streamkarma: m is in use by group {cluster.name('group')}; wait until it ends, or give another "
+            "--model"
+        )
+        cluster.attach(*arguments, "-X", "group_instance_id=other", code=1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
+    cluster.attach(*arguments, group="another")

@@ -109,6 +109,7 @@ def test_names_and_patterns() -> None:
         (["(a"], None, []),
         (["a"], None, ["a"]),
         (["a"], "b", ["b"]),
+        (["a"], None, ["b", "b", None]),
     ):
         with pytest.raises(UsageError):
             Topics.of(given_, labels, written_)

@@ -84,6 +84,19 @@ def test_checkpoints_experts_and_regret_are_told(tmp_path: Path) -> None:
     assert sum(weights) == pytest.approx(1.0)
 
 
+def test_what_became_of_late_labels_is_told(tmp_path: Path) -> None:
+    told = [{"id": n, "a": 1.0} for n in range(5)] + [{"id": n, "y": n % 2} for n in (3, 4, 0, 7)]
+    with Watched(tmp_path, "--id", "id", "--pending", "3", "--learner", "explicit") as run:
+        run.feed(told)
+        run.figures(7)
+        found = samples(run.ask("/metrics")[1])
+    # The label of 7 may still find its event, and that of 0 as well.
+    counts = {
+        name: found[f"streamkarma_labels_{name}_total",] for name in ("matched", "unmatched", "expired")
+    }
+    assert counts == {"matched": 2, "unmatched": 0, "expired": 2}
+
+
 def figures(counted: int) -> Figures:
     """Figures of a run with all counters at ``counted``."""
     summary = {
@@ -94,7 +107,8 @@ def figures(counted: int) -> Figures:
         "model": dict.fromkeys(("evicted", "merged_exactly", "merged_closest", "removed"), counted),
     }
     drifted = dict.fromkeys(("errors", "attributes"), counted)
-    return Figures(0.0, 0.0, summary, {}, {}, [], drifted, [], None, ReaderFigures(), 0)
+    labels = dict.fromkeys(("matched", "unmatched", "expired"), counted)
+    return Figures(0.0, 0.0, summary, {}, {}, [], drifted, [], None, ReaderFigures(), 0, labels)
 
 
 def test_no_counter_falls_when_what_was_not_committed_is_counted_again() -> None:
@@ -106,7 +120,7 @@ def test_no_counter_falls_when_what_was_not_committed_is_counted_again() -> None
         told.append({key: value for key, value in found.items() if key[0].endswith("_total")})
     before, between, after = told
     rising = [key for key in before if after[key] > before[key] and not key[0].startswith("process_")]
-    assert len(rising) == 11
+    assert len(rising) == 14
     assert [between[key] for key in rising] == [before[key] for key in rising]
 
 
@@ -168,9 +182,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_connections_that_say_nothing_do_not_keep_others_from_being_answered(hostile: Watched) -> None:
     place = urlsplit(hostile.address)
-    silent = [socket.create_connection((str(place.hostname), int(place.port or 0))) for _ in range(8)]
-    assert hostile.ask("/readyz")[0].status == 200
+    silent = [socket.create_connection((str(place.hostname), int(place.port or 0))) for _ in range(40)]
     for each in silent:
+        each.sendall(b"GET /metr")
+    assert hostile.ask("/healthz")[0].status == 200
+    for each in silent:
+        each.setblocking(False)
+        # None of them had to be closed first.
+        with pytest.raises(BlockingIOError):
+            each.recv(1)
         each.close()
 
 

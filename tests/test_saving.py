@@ -173,6 +173,22 @@ def test_one_process_learns_with_a_model_and_others_read_it(tmp_path: Path) -> N
     ModelLock(path).release()
 
 
+def test_only_those_who_coordinate_share_a_model(tmp_path: Path) -> None:
+    path = str(tmp_path / "model")
+    one, again = (ModelLock(path, True, "group one") for _ in range(2))
+    one.release()
+    with pytest.raises(
+        RunError, match="model is in use by group one; wait until it ends, or give another --mo"
+    ):
+        ModelLock(path, True, "group two")
+    again.release()
+    # What is left of others does not count.
+    other = ModelLock(path, True, "group two")
+    with pytest.raises(RunError, match="in use by group two"):
+        ModelLock(path, True, "group one")
+    other.release()
+
+
 def test_a_link_to_a_model_is_the_model(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "model")
     lock = ModelLock(str(tmp_path / "link"))

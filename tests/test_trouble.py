@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -27,6 +29,14 @@ def late(*arguments):
     time.sleep({seconds})
     original(*arguments)
 TopicSink.commit = late
+from streamkarma.cli import main
+main()
+"""
+
+#: Reports silence earlier.
+IMPATIENT = """
+from streamkarma.connectors.kafka import connection
+connection.SILENCE_SECONDS = 0.5
 from streamkarma.cli import main
 main()
 """
@@ -84,6 +94,34 @@ def test_a_signal_while_nobody_answers(cluster: Cluster) -> None:
         process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 143
+
+
+def test_an_outage_is_reported_and_makes_a_process_unready(cluster: Cluster, own_broker: Broker) -> None:
+    source, port = cluster.topic("in"), free_port()
+    cluster.put(source, events(20))
+
+    def readiness() -> str:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+                body: bytes = answer.read()
+        except HTTPError as error:
+            body = error.read()
+        return body.decode().strip()
+
+    with cluster.start(source, "--model", "m", "--metrics", str(port), script=IMPATIENT) as process:
+        until(lambda: (cluster.folder / "m").exists() and cluster.kept("m")["events"] == 20, process)
+        own_broker.stop(hard=False)
+        try:
+            until(lambda: readiness() == f"no response from {cluster.address}", process)
+        finally:
+            own_broker.start()
+        # No record arrives, but commits are answered.
+        until(lambda: readiness() == "ready", process)
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=20)[1].splitlines()
+    missed = [line for line in said if f"no response from {cluster.address} (" in line]
+    assert len(missed) == 1
+    assert said.index(missed[0]) < said.index("the brokers are back")
 
 
 @pytest.mark.parametrize("where", [["--output-topic"], pytest.param([], marks=pytest.mark.slow)])

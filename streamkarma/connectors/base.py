@@ -139,6 +139,10 @@ class Context(Protocol):
         """Maximum number of events between two checkpoints or reports; longer blocks are split there."""
 
     @property
+    def pending(self) -> int:
+        """Maximum number of events that wait for late labels."""
+
+    @property
     def checkpoint_due(self) -> bool:
         """Whether enough events were learned for the model to be written."""
 
@@ -186,11 +190,14 @@ class ReaderFigures(NamedTuple):
         Topic, number and, for each partition that is read, the number of records waiting.
     durations
         Counts of durations, by name.
+    problem
+        Why nothing can be read at the moment, in words; None if it can.
     """
 
     assigned: bool = True
     lag: Sequence[tuple[str, int, int]] = ()
     durations: Mapping[str, Counts] = MappingProxyType({})
+    problem: str | None = None
 
 
 class Reader(ABC):
@@ -267,6 +274,8 @@ class Source(ABC):
         Whether several processes may work for one model. A new one takes over from an older one, so the
         model is written by commits alone; and since an attempt may have to be repeated, there is a model
         file even if the user wants none.
+    sharers
+        Which processes may work for one model, in words: the others do not notice each other.
     keeps_models
         Whether its readers have a `ModelStore`.
     timestamped
@@ -278,6 +287,7 @@ class Source(ABC):
     path: str | None = None
     rewinds: bool = True
     shared: bool = False
+    sharers: str = ""
     keeps_models: bool = False
     timestamped: bool = False
     dead_letter_hint: str = "--dead-letters keeps them all"

@@ -21,6 +21,12 @@ _RUN = {
     "unlabelled": "Events without a label.",
     "ignored_attributes": "Values that were ignored for lack of room.",
 }
+#: What became of late labels, if any may come.
+_LABELS = {
+    "matched": "Late labels that found their event.",
+    "unmatched": "Late labels that were dropped without their event.",
+    "expired": "Events that were dropped before their label came.",
+}
 #: Sizes of the model, and counts over its whole life.
 _SIZES = {
     "attributes": "Attributes the model knows.",
@@ -90,6 +96,8 @@ def _counters(figures: Figures) -> Iterator[Metric]:
     summary = figures.summary
     for name, what in _RUN.items():
         yield CounterMetricFamily(f"streamkarma_{name}", what, summary[name])
+    for name, count in figures.late_labels.items():
+        yield CounterMetricFamily(f"streamkarma_labels_{name}", _LABELS[name], count)
     # Records read again after a failure are counted twice here.
     yield _counter("rejected", "Records that could not be used.", ["reason"], _by_name(figures.rejected))
     yield CounterMetricFamily(

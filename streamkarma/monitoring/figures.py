@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from streamkarma.connectors.base import ReaderFigures
@@ -48,6 +49,8 @@ class Figures(NamedTuple):
         The figures of the source's reader.
     restarts
         The number of failed attempts to read the source.
+    late_labels
+        Counts of labels that came after their events, by what became of them.
     """
 
     started: float
@@ -61,6 +64,7 @@ class Figures(NamedTuple):
     checkpoint: Checkpoint | None
     reader: ReaderFigures
     restarts: int
+    late_labels: Mapping[str, int] = MappingProxyType({})
 
     @property
     def error(self) -> str:
@@ -116,3 +120,11 @@ def drift_counts(loop: Loop) -> dict[str, int]:
     """The number of changes found, of the errors and of attributes."""
     errors = sum(drift.attribute is None for drift in loop.monitor.drifts)
     return {"errors": errors, "attributes": len(loop.monitor.drifts) - errors}
+
+
+def late_labels(loop: Loop) -> dict[str, int]:
+    """What became of late labels; those that still wait for their events may be matched yet."""
+    pending = loop.pending
+    if pending is None:
+        return {}
+    return {"matched": pending.matched, "unmatched": pending.unmatched, "expired": pending.expired}

@@ -21,8 +21,10 @@ from streamkarma.monitoring.page import page
 from streamkarma.monitoring.watcher import Watcher
 
 _LOOPBACK = "127.0.0.1"
-#: Maximum number of concurrent requests, and the timeout for receiving a request or sending its answer.
-_MOST_REQUESTS, _PATIENCE = 16, 10.0
+#: Maximum number of concurrent requests. Connections that say nothing count, so there is room for many.
+_MOST_REQUESTS = 128
+#: Timeouts for receiving a request, short for the same reason, and for sending its answer.
+_REQUEST_SECONDS, _ANSWER_SECONDS = 2.0, 10.0
 #: The page has its own script and style, and requests figures only from here.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
@@ -149,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "streamkarma", ""
-    timeout = _PATIENCE
+    timeout = _REQUEST_SECONDS
     server: _Server
 
     def do_GET(self) -> None:  # the name that http.server looks for
@@ -162,6 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: standard error belongs to the run."""
 
     def _answer(self, with_body: bool) -> None:
+        self.connection.settimeout(_ANSWER_SECONDS)
         found = self.server.answers.get(urlsplit(self.path).path)
         status, kind, body = text(HTTPStatus.NOT_FOUND, "not found") if found is None else found()
         self.send_response(status)

@@ -16,6 +16,7 @@ from streamkarma.monitoring.figures import (
     Checkpoint,
     Figures,
     drift_counts,
+    late_labels,
     latest_drifts,
     missing_shares,
 )
@@ -129,7 +130,8 @@ class Watcher(Observer):
         figures = self.figures
         if figures is None or not self._works:
             return "the model is not loaded, or the source is not open"
-        return None if figures.reader.assigned else "no partition is assigned"
+        reader = figures.reader
+        return reader.problem or (None if reader.assigned else "no partition is assigned")
 
     def _take(self, session: Session, reader: Reader) -> None:
         loop = session.loop
@@ -145,6 +147,7 @@ class Watcher(Observer):
             self._checkpoint,
             reader.figures(),
             self._restarts,
+            late_labels(loop),
         )
         self.history.add(self.figures.point())
 

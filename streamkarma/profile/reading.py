@@ -60,7 +60,7 @@ class Look:
 
     model_path = ""
     kept: Mapping[str, Any] = {}  # read only, as the type says
-    events = last = 0
+    events = last = pending = 0
     interval = sys.maxsize
     checkpoint_due = False
 

@@ -115,6 +115,12 @@ class RunContext:
         return min(self._checkpoint_every, self._plan.report_every or sys.maxsize)
 
     @property
+    def pending(self) -> int:
+        """Maximum number of events that wait for late labels."""
+        pending = self.session.pending
+        return 0 if pending is None else pending.limit
+
+    @property
     def checkpoint_due(self) -> bool:
         """Whether enough events were learned for the model to be written."""
         return self.events >= self.next_checkpoint

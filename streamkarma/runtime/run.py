@@ -61,7 +61,9 @@ class Run:
         self._plan, self._source = plan, source
         self._progress = Progress(plan, source.dead_letter_hint)
         self._observer = observer or Observer()
-        self._lock = ModelLock(plan.model, source.shared) if plan.learn and plan.model is not None else None
+        self._lock: ModelLock | None = None
+        if plan.learn and plan.model is not None:
+            self._lock = ModelLock(plan.model, source.shared, source.sharers)
         use_threads(plan.workers)
         keep_freed_memory()
         session = self._load(plan.base or plan.model)

@@ -7,6 +7,8 @@ allowed: see the bound in pyproject.toml. These are used:
   has the ids, but would have to query the brokers before every block of records.
 - `TopicConsumer.keep_joining`: ``_coordinator``, whose method `request_rejoin` is public. There is no
   other way to finish a rebalance that a short poll has interrupted.
+- `TopicConsumer.poll`: ``_fetcher._next_partition_records``. There is no other way to go on with a partition
+  that was paused while it had fetched records.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
   and ``_accumulator``, with its locks and batches. `send` does the same for one record at a time, but takes
   three times as long, which is more than learning the record. `commit_transaction`,
@@ -119,6 +121,16 @@ class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no
         """The id of a topic as written by Kafka's tools; None if it is unknown or the brokers have none."""
         found = self._cluster.topic_id(topic)
         return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
+
+    def poll(self, timeout_ms: int = 0, **more: Any) -> Any:
+        """Poll, and continue with partitions that were paused while they had fetched records.
+
+        kafka-python 3.0 continues with them only if the partition it read last is None, not if that one has
+        been read to its end; a resumed partition could then wait forever.
+        """
+        if not self._fetcher._next_partition_records:
+            self._fetcher._next_partition_records = None
+        return super().poll(timeout_ms=timeout_ms, **more)
 
     def keep_joining(self) -> None:
         """Make the next poll finish a rebalance for which the last one was too short.

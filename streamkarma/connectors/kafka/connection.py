@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kafka import errors
@@ -22,6 +22,8 @@ _FIRST_SECONDS, _LONGEST_SECONDS = 0.75, 4.0
 _NAP = 0.05
 #: Number of consecutive connections closed by a broker that counts as a refusal.
 _CLOSED_OFTEN = 2
+#: A lost connection is reported if nothing has arrived for this long.
+SILENCE_SECONDS = 5.0
 _CREDENTIALS = "user, password, sasl_mechanism and certificates"
 
 
@@ -73,6 +75,43 @@ class LogCapture(logging.Handler):
         if "Connection lost" in text:
             was_closed = "socket disconnected" in text and "broker_version=unknown" not in text
             self.closed = self.closed + 1 if was_closed else 0
+
+
+class Silence:
+    """Reports once that the brokers do not answer, and once that they are back.
+
+    Parameters
+    ----------
+    brokers
+        Their addresses.
+    log
+        Where failures to connect are recorded.
+    say
+        Called with a line for the user.
+
+    Attributes
+    ----------
+    problem
+        That they do not answer, in words; None if they do.
+    """
+
+    def __init__(self, brokers: Sequence[str], log: LogCapture, say: Callable[[str], None]) -> None:
+        self._brokers, self._log, self._say = ", ".join(brokers), log, say
+        self._heard_at = time.monotonic()
+        self.problem: str | None = None
+
+    def heard(self) -> None:
+        """Brokers have answered."""
+        if self.problem is not None:
+            self._say("the brokers are back")
+        self._heard_at, self.problem = time.monotonic(), None
+
+    def check(self) -> None:
+        """Report silence, if connections have failed in the meantime: a topic may have no new records."""
+        is_silent = time.monotonic() - self._heard_at > SILENCE_SECONDS
+        if self.problem is None and is_silent and self._log.at > self._heard_at:
+            self.problem = f"no response from {self._brokers}"
+            self._say(f"{self.problem} ({self._log.connection}); waiting")
 
 
 def _plain(line: str) -> str:

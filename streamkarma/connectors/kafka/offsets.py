@@ -56,6 +56,8 @@ class Offsets:
         The sink that sends, or None.
     consumer
         The consumer for whose group offsets are committed; None before the group is joined.
+    heard
+        Whether the group has answered a commit; the reader resets it.
     """
 
     def __init__(self, source: TopicSource, context: Context) -> None:
@@ -65,6 +67,7 @@ class Offsets:
         self.topic_ids: dict[str, str] = {}
         self.sink: TopicSink | None = None
         self.consumer: KafkaConsumer
+        self.heard = False
         self._journal = Journal()
         #: Positions of partitions that are neither committed to the group nor part of a transaction.
         self._for_group: dict[TopicPartition, int] = {}
@@ -280,6 +283,7 @@ class Offsets:
         self._confirmed = time.monotonic()
         try:
             self.consumer.commit(self._tagged(ends), timeout_ms=_COMMIT_MS)
+            self.heard = True
             self._for_group, self._begun = {}, {}
         except errors.KafkaError as error:
             raise_if_fenced(error)

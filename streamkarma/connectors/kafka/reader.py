@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from streamkarma.connectors.base import Context, Position, Reader, ReaderFigures
 from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
 from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error, unwrapped
+from streamkarma.connectors.kafka.in_step import InStep
 from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
 from streamkarma.connectors.kafka.records import records_of
 from streamkarma.connectors.kafka.replay import replay
@@ -68,6 +69,8 @@ class TopicReader(Reader):
         self._stack = ExitStack()
         self._consumer: TopicConsumer
         self._assignment: Assignment
+        #: If there is a topic of labels: reads it in step with the events.
+        self._in_step: InStep | None = None
         self._idle_since: float | None = None
         #: Whether the last poll returned nothing.
         self._is_quiet = True
@@ -144,16 +147,20 @@ class TopicReader(Reader):
     def blocks(self) -> Iterator[RecordBlock | None]:
         """Yield the stream."""
         self._join()
-        watch = self._source.watch()
+        silence = self._source.silence
+        silence.heard()
         while not self._reached_end():
             polled = self._poll()
-            for partition, records in polled.items():
+            for partition, records in self._in_order(self._before_ends(polled)):
                 yield from self._parts(partition, records)
-            watch(bool(polled))
+            if polled or self._offsets.heard:
+                self._offsets.heard = False
+                silence.heard()
+            silence.check()
             if self._assignment.unpositioned:
                 unpositioned, self._assignment.unpositioned = self._assignment.unpositioned, set()
                 start(unpositioned, self._offsets, self._source)
-            self._is_quiet = not polled
+            self._is_quiet = not polled and not self._in_step
             yield None
 
     def maybe_commit(self) -> None:
@@ -188,7 +195,7 @@ class TopicReader(Reader):
             "commit_latency_seconds": source.latency.histogram.counts(),
             "transaction_duration_seconds": source.transactions.counts(),
         }
-        return ReaderFigures(bool(mine), lag, durations)
+        return ReaderFigures(bool(mine), lag, durations, source.silence.problem)
 
     def _open_sink(self) -> None:
         """Prepare to send; from now on, an older process of the same instance is fenced."""
@@ -218,6 +225,8 @@ class TopicReader(Reader):
         self._offsets.consumer = self._consumer
         self._assignment = Assignment(self._consumer, self._offsets.before_leaving)
         topics = source.topics
+        if topics.labels is not None:
+            self._in_step = InStep(self._consumer, topics.labels, self._context.pending)
         if topics.pattern is not None:
             self._consumer.subscribe(pattern=topics.expression(), listener=self._assignment)
         else:
@@ -294,11 +303,24 @@ class TopicReader(Reader):
                 polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
         return polled
 
+    def _before_ends(self, polled: Polled) -> Polled:
+        """The polled records up to the end of the run."""
+        ends = self._source.ends
+        if ends is None:
+            return polled
+        return {
+            tp: [each for each in records if each.offset < ends.get(tp, 0)] for tp, records in polled.items()
+        }
+
+    def _in_order(self, polled: Polled) -> Iterable[tuple[TopicPartition, list[ConsumerRecord]]]:
+        """The records by partition, as they were polled, or in step with their labels."""
+        if self._in_step is None:
+            return polled.items()
+        self._in_step.keep_only(self._consumer.assignment() - self._assignment.unpositioned)
+        return self._in_step.take(polled)
+
     def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[RecordBlock]:
-        """The records of a partition in blocks, without tombstones, up to the end of the run."""
-        if self._source.ends is not None:
-            end = self._source.ends.get(partition, 0)
-            records = [record for record in records if record.offset < end]
+        """The records of a partition in blocks, without tombstones."""
         self._is_quiet = False
         for begin in range(0, len(records), _PART):
             part = records[begin : begin + _PART]
@@ -346,5 +368,7 @@ class TopicReader(Reader):
             self._idle_since = time.monotonic()
         if self._idle_since is not None:
             return time.monotonic() - self._idle_since > _IDLE_SECONDS
+        if self._in_step:
+            return False
         position = partial(self._consumer.position, timeout_ms=1000)
         return all((position(tp) or 0) >= ends.get(tp, 0) for tp in mine)

@@ -55,6 +55,9 @@ _OBJECTS = {
 
 #: Settings for which kafka-python accepts 0 or less, only to fail or wait forever later.
 _POSITIVE = {"max_in_flight_requests_per_connection", "max_poll_records", "transaction_timeout_ms"}
+#: The longest pause between two attempts to connect. It is 30 s in kafka-python, which may then notice half a
+#: minute late that brokers are back.
+_RECONNECT_MS = 1000
 #: The largest integer of settings in Kafka's protocol.
 _LARGEST = 2**31 - 1
 
@@ -123,7 +126,8 @@ class KafkaSettings:
     def _of(self, kind: Any, more: dict[str, Any]) -> dict[str, Any]:
         known = kind.DEFAULT_CONFIG
         own = {name: value for name, value in self._values.items() if name in known}
-        return {**more, **own, "bootstrap_servers": self.brokers}
+        most = max(_RECONNECT_MS, own.get("reconnect_backoff_ms", 0))
+        return {"reconnect_backoff_max_ms": most, **more, **own, "bootstrap_servers": self.brokers}
 
 
 def _typed(name: str, text: str) -> Any:

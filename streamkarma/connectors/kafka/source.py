@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from kafka import TopicPartition
 from streamkarma.connectors.base import Context, Reader, Source
 from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
-from streamkarma.connectors.kafka.connection import Client, LogCapture, connect
+from streamkarma.connectors.kafka.connection import Client, LogCapture, Silence, connect
 from streamkarma.connectors.kafka.journal import positions_state, sibling
 from streamkarma.connectors.kafka.latency import CommitLatency
 from streamkarma.connectors.kafka.reader import TopicReader
@@ -32,8 +31,6 @@ from streamkarma.connectors.kafka.topic_configs import longest_messages
 from streamkarma.connectors.kafka.topics import Topics
 from streamkarma.errors import UsageError
 
-#: A lost connection is reported if nothing has arrived for this long.
-_SILENCE_SECONDS = 5.0
 #: Once the brokers have answered, wait for them until a signal arrives.
 _FOREVER = float("inf")
 #: The maximum size of a batch of records, if the topics accept it.
@@ -135,6 +132,8 @@ class TopicSource(Source):
         The maximum size of batches of each output topic, if its settings may be read.
     cut_dead_letters
         Whether a broker has refused a whole dead letter, so that they are cut.
+    silence
+        Whether the brokers answer.
     latency, transactions
         The time from records to their commit, and the durations of commits.
     """
@@ -147,11 +146,15 @@ class TopicSource(Source):
             raise UsageError("--group cannot be empty")
         self.at = at
         self.keeps_model = model is not None
+        self.sharers = f"group {at.group}"
         self.keeps_models = at.share is not None
         written = [at.output_topic, at.dead_letter_topic, at.share]
         self.topics = Topics.of(at.topics, at.label_topic, written)
         self.settings = KafkaSettings(at.brokers, at.settings, os.environ)
-        self.instance = _instance(model, self.settings.get("group_instance_id"))
+        static = self.settings.get("group_instance_id")
+        if static is not None:
+            self.sharers += f" (group_instance_id={static})"
+        self.instance = _instance(model, static)
         if at.dead_letter_topic is None:
             self.dead_letter_hint = "--dead-letter-topic keeps them all"
         else:
@@ -165,6 +168,7 @@ class TopicSource(Source):
         self.latency, self.transactions = CommitLatency(), Histogram()
         self._positions: dict[TopicPartition, int] = {}
         self._log = LogCapture()
+        self.silence = Silence(self.settings.brokers, self._log, self.say)
         self._patience = at.connect_timeout
         self.longest_messages: dict[str, int] = {}
         self.cut_dead_letters = False
@@ -257,24 +261,6 @@ class TopicSource(Source):
             return kind(**{**arguments, "bootstrap_timeout_ms": milliseconds})
 
         return connect(make, self.settings, self._log, self._patience, self.say, self.stopped)
-
-    def watch(self) -> Callable[[bool], None]:
-        """A callback given whether records arrived; it reports once that the brokers are gone, or back."""
-        heard_at, missed = time.monotonic(), False
-
-        def note(heard: bool) -> None:
-            nonlocal heard_at, missed
-            now = time.monotonic()
-            if heard:
-                if missed:
-                    self.say("the brokers are back")
-                heard_at, missed = now, False
-            elif not missed and now - heard_at > _SILENCE_SECONDS and now - self._log.at < 1.0:
-                brokers = ", ".join(self.settings.brokers)
-                self.say(f"no response from {brokers} ({self._log.connection}); waiting")
-                missed = True
-
-        return note
 
 
 def _instance(model: str | None, static: str | None) -> str:

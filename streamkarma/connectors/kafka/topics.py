@@ -46,7 +46,10 @@ class Topics(NamedTuple):
             if name is not None:
                 check_name(name)
         patterns = [name for name in given if not _NAME.fullmatch(name)]
-        avoid = frozenset(name for name in written if name is not None)
+        outputs = [name for name in written if name is not None]
+        avoid = frozenset(outputs)
+        if len(avoid) < len(outputs):
+            raise UsageError("--output-topic, --dead-letter-topic and --share need topics of their own")
         if patterns and len(given) > 1:
             raise UsageError(f"only one pattern is allowed: join {patterns[0]!r} and the others with |")
         if both := avoid & {*given, labels}:
