@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,9 @@ from streamkarma.replacing import check_names_file, check_replaceable
 #: Errors of a file system without locks, on which models are not locked.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
+#: Who begins to share a lock holds it alone for an instant: how often, and after how many seconds, another who
+#: begins at the same time tries again.
+_TRIES, _PAUSE = 5, 0.02
 #: More than the names of a group and a member can have.
 _MOST_BYTES = 1 << 16
 
@@ -97,17 +101,23 @@ class _OthersError(Exception):
 
 def _share(handle: int, sharers: str) -> None:
     """Share a lock with those who wrote the same into its file, or write it if nobody holds the lock."""
-    try:
-        system.try_lock(handle)
-    except BlockingIOError:
-        system.try_lock(handle, shared=True)
-        others = os.pread(handle, _MOST_BYTES, 0).decode(errors="replace")
-        if others != sharers:
-            raise _OthersError(others or "another process") from None
-        return
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, sharers.encode(), 0)
-    system.try_lock(handle, shared=True)
+    for _ in range(_TRIES):
+        with suppress(BlockingIOError), open(handle, "r+b", buffering=0, closefd=False) as file:
+            try:
+                system.try_lock(handle)
+                file.seek(0)
+                file.truncate()
+                file.write(sharers.encode())
+                system.try_lock(handle, shared=True)
+            except BlockingIOError:
+                system.try_lock(handle, shared=True)
+            file.seek(0)
+            others = file.read(_MOST_BYTES).decode(errors="replace")
+            if others != sharers:
+                raise _OthersError(others or "another process")
+            return
+        time.sleep(_PAUSE)
+    raise BlockingIOError
 
 
 def _let_go(handle: int, path: Path | None) -> None:

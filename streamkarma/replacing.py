@@ -104,7 +104,8 @@ def check_replaceable(path: Path) -> None:
     _remove_leftovers(target)
     handle, temporary = _new_temporary(target)
     os.close(handle)
-    temporary.unlink()
+    # Another process may have removed it as a leftover, once it was closed.
+    temporary.unlink(missing_ok=True)
 
 
 def _target(path: Path) -> Path:

@@ -9,7 +9,9 @@ import random
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 from unittest.mock import patch
 
@@ -187,6 +189,21 @@ def test_only_those_who_coordinate_share_a_model(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="in use by group two"):
         ModelLock(path, True, "group one")
     other.release()
+
+
+def test_those_who_begin_at_the_same_time_share_a_model(tmp_path: Path) -> None:
+    begin = Barrier(6)
+
+    def share(path: Path) -> ModelLock:
+        begin.wait()
+        return ModelLock(str(path), True, "group one")
+
+    with ThreadPoolExecutor(6) as threads:
+        for number in range(20):
+            locks = list(threads.map(share, [tmp_path / f"model {number}"] * 6))
+            assert len(locks) == 6
+            for lock in locks:
+                lock.release()
 
 
 def test_a_link_to_a_model_is_the_model(tmp_path: Path) -> None:
