@@ -16,8 +16,8 @@ from streamkarma.replacing import check_names_file, check_replaceable
 #: Errors of a file system without locks, on which models are not locked.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
-#: Who begins to share a lock holds it alone for an instant: how often, and after how many seconds, another who
-#: begins at the same time tries again.
+#: Who begins to share a lock holds it alone for an instant: how often, and after how many seconds, others
+#: that begin at the same time try again.
 _TRIES, _PAUSE = 5, 0.02
 #: More than the names of a group and a member can have.
 _MOST_BYTES = 1 << 16
