@@ -7,7 +7,7 @@ import pytest
 
 from streamkarma.regret.loss_curves import MOST, LossCurve, RecentLosses
 
-VALUES = np.random.default_rng(0).random((30_000, 2))
+VALUES = np.random.default_rng(0).random((30_000, 3))
 
 
 @pytest.mark.parametrize("cut", [1, 37, 30_000])
@@ -28,7 +28,8 @@ def test_recent_losses_are_means_of_the_latest_events() -> None:
     recent.add(VALUES[:1_003])
     assert recent.to_now()[-1][0] == 1_003
     for at, loss, error in recent.to_now():
-        assert (loss, error) == pytest.approx(VALUES[max(0, at - 100) : at].mean(axis=0))
+        *sums, weight = VALUES[max(0, at - 100) : at].sum(axis=0)
+        assert (loss, error) == pytest.approx(np.array(sums) / weight)
 
 
 def test_there_are_never_too_many_points_and_they_span_the_stream() -> None:
