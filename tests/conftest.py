@@ -64,6 +64,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = len(_TOGETHER)
 
 
+def pytest_sessionstart() -> None:
+    """Fork the workers of the tests."""
+    forked.fork_workers()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the slowest tests."""
     places = {scope: place for place, scope in enumerate(_TOGETHER)}

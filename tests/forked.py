@@ -1,4 +1,4 @@
-"""Runs the program, forked from a process that has imported it, since imports dominate short runs.
+"""Runs the program and its workers, forked from a process that has imported them, since imports dominate.
 
 Each run is a separate process with its own arguments, folder, environment and streams. Tests for which
 Python's own start or the program's imports matter start Python.
@@ -11,13 +11,19 @@ import os
 import runpy
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from streamkarma.refit import background
+from streamkarma.regret import background_fit
 
 #: Modules that most runs import. The program imports its parts lazily, so the larger ones are listed.
 _MODULES = [
@@ -25,10 +31,12 @@ _MODULES = [
     "streamkarma.cli",
     "streamkarma.connectors.tables",
     "streamkarma.estimators",
+    "streamkarma.regret.worker",
     "streamkarma.runtime.run",
     "streamkarma.runtime.session",
     "tests.forked",
 ]
+_CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
 #: Seconds after which a run is killed.
 _PATIENCE = 120
 
@@ -40,7 +48,7 @@ def run(
 
     With a different environment a new Python is started, because some variables affect its start.
     """
-    if env is not None or "forkserver" not in multiprocessing.get_all_start_methods():
+    if env is not None or not _CAN_FORK:
         command = [sys.executable, "-m", "streamkarma", *arguments]
         whole = {**os.environ, **(env or {})}
         return subprocess.run(
@@ -86,4 +94,55 @@ def _program(
     os.chdir(folder)
     sys.path[0] = str(folder)
     sys.argv[1:] = arguments
+    fork_workers()
     runpy.run_module("streamkarma", run_name="__main__", alter_sys=True)
+
+
+class ForkedWorker:
+    """A worker with the interface of a process that ``worker_process.start`` has started."""
+
+    def __init__(self, module: str) -> None:
+        given, to_it = _context().Pipe(duplex=False)
+        from_it, answers = _context().Pipe(duplex=False)
+        self._process = _context().Process(target=_worker, args=(module, given, answers), daemon=True)
+        self._process.start()
+        for end in (given, answers):
+            end.close()
+        self.stdin, self.stdout = (_file(to_it, "wb"), _file(from_it, "rb"))
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self) -> int | None:
+        self._process.join()
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def fork_workers() -> None:
+    """Fork the workers of this process from now on, if the platform can."""
+    for module in (background, background_fit) if _CAN_FORK else ():
+        module.start = ForkedWorker  # type: ignore[assignment, attr-defined]
+
+
+def _file(end: Connection, mode: str) -> Any:
+    with end:
+        return open(os.dup(end.fileno()), mode)
+
+
+def _worker(module: str, given: Connection, answers: Connection) -> None:
+    os.setsid()
+    for end, number in ((given, 0), (answers, 1)):
+        with end:
+            os.dup2(end.fileno(), number)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    warnings.simplefilter("ignore")
+    import_module(module).main()
