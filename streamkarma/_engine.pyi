@@ -361,6 +361,9 @@ class LineReader:
     def refuse(self, label: str, reason: str) -> None:
         """Reject records with this label, as JSON, for this reason, until the labels are set again."""
 
+    def take_as_none(self, label: str) -> None:
+        """Take this label, as JSON, as none until the labels are set again."""
+
     def read(self, encoder: Encoder, text: bytes, begin: int, most: int, given: bool | None = None) -> Lines:
         """Read up to ``most`` events; if ``given`` says whether they have a label, any label is accepted."""
 

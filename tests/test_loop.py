@@ -197,6 +197,17 @@ def test_the_same_bad_label_ends_a_part_once(monkeypatch: pytest.MonkeyPatch) ->
     assert len(parts) < 10
 
 
+def test_labels_that_stand_for_none_stay_with_the_engine() -> None:
+    loop = kept(TaskModel("binary", {}, None, lambda _: None, "karma"))
+    loop.feed([b'{"y": %s}' % label for label in (b'"a"', b'"NA"', b'""', b'"b"', b'"NA"')])
+    assert loop.loop._reading is not None
+    assert [row.get("target") for row in loop.rows] == ["a", None, None, "b", None]
+    with patch("streamkarma.runtime.reading.MOST_REMEMBERED", 0):
+        loop.feed([b'{"y": "?"}', b'{"y": "b"}'])
+    assert loop.loop._reading is None
+    assert [row.get("target") for row in loop.rows[5:]] == [None, "b"]
+
+
 @pytest.mark.parametrize(("way", "parts"), [("", 1), ("dicts", 1), ("beside", 2)])
 def test_it_asks_after_each_part_whether_to_go_on(way: str, parts: int) -> None:
     lines = [b'{"a": %d, "y": %d}' % (n, n % 2) for n in range(100)]

@@ -71,15 +71,19 @@ def test_a_column_of_labels_that_begins_with_such_words(streamkarma: Program) ->
     assert found == targets(streamkarma, lines_of(labels)) == [*labels[:-1], None]
 
 
-def test_an_empty_label_is_as_good_as_none_at_all(streamkarma: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--entity", "shop"]], ids=["", "entity"])
+def test_an_empty_label_is_as_good_as_none_at_all(
+    streamkarma: Program, tmp_path: Path, more: list[str]
+) -> None:
     rng = random.Random(0)
-    rows = [{"a": rng.random(), "b": rng.random()} for _ in range(600)]
+    rows = [{"a": rng.random(), "b": rng.random(), "shop": i % 7} for i in range(600)]
     labels = ["y" if row["a"] > 0.5 else "n" for row in rows]
     labelled = [{**row, "y": labels[i]} if i % 3 else row for i, row in enumerate(rows)]
-    empty = [{"y": "", **row} for row in labelled]
+    empty = [{"y": ["", "NA"][i % 2], **row} for i, row in enumerate(labelled)]
     models = []
     for name, stream in (("without", labelled), ("empty", empty)):
-        done = streamkarma("learn", "--model", name, "--predictions", f"{name}.jsonl", records=stream)
+        files = ["--model", name, "--predictions", f"{name}.jsonl"]
+        done = streamkarma("learn", *files, *more, records=stream)
         assert done.code == 0
         models.append((tmp_path / f"{name}.jsonl").read_bytes())
     assert models[0] == models[1]

@@ -223,8 +223,9 @@ class Loop:
         """Read a record with an unknown label with the engine, once the label has been checked."""
         given = parse_value(text.encode())
         if self.task_model.is_no_label(given):
-            # The engine does not know such texts and would stop at each; they tend to recur.
-            self._reading = None
+            if not reading.take_as_none(text):
+                # The engine would stop at each.
+                self._reading = None
             return at
         try:
             label = self._gatherer.check(given)

@@ -43,8 +43,8 @@ PART = 8192
 #: start early, so a block is read in several parts if it is large enough.
 _LEAST_AHEAD, _MOST_AHEAD, _PARTS = 1024, 4096, 4
 
-#: Maximum number and length of remembered refused labels: the same ones tend to recur.
-MOST_REFUSED, LONGEST_REFUSED = 1000, 100
+#: Maximum number and length of remembered labels that are no classes: the same ones tend to recur.
+MOST_REMEMBERED, LONGEST_REMEMBERED = 1000, 100
 
 
 class Reading:
@@ -77,7 +77,7 @@ class Reading:
         self._reader = LineReader(dict(roles), learn, unlabelled, strict)
         self._has_ids = ID in roles.values()
         self._known: tuple[Any, int] | None = None
-        self._refused = 0
+        self._remembered = 0
         self._strict = strict
         self._thread = ThreadPoolExecutor(1, "reader") if read_ahead else None
 
@@ -136,9 +136,22 @@ class Reading:
 
     def refuse(self, label: str, reason: str) -> None:
         """Reject later records with a label, in JSON, for this reason, instead of stopping at each."""
-        if self._refused < MOST_REFUSED and len(label) <= LONGEST_REFUSED:
-            self._refused += 1
+        if self._remembers(label):
             self._reader.refuse(label, reason)
+
+    def take_as_none(self, label: str) -> bool:
+        """Take a label, in JSON, as none in later records; False if too many have been remembered."""
+        remembers = self._remembers(label)
+        if remembers:
+            self._reader.take_as_none(label)
+        return remembers
+
+    def _remembers(self, label: str) -> bool:
+        """Count a label to remember, unless it is too long or there are too many."""
+        if self._remembered >= MOST_REMEMBERED or len(label) > LONGEST_REMEMBERED:
+            return False
+        self._remembered += 1
+        return True
 
     def _lines(
         self, records: Records, at: int, most: int, given: bool | None = None
@@ -167,5 +180,5 @@ class Reading:
             numbers = self._task_model.predicts_numbers
             self._reader.know(LARGEST_TARGET if numbers else classes)
             self._known = known
-            self._refused = 0
+            self._remembered = 0
         return classes

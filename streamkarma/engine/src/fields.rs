@@ -78,11 +78,13 @@ pub struct Known {
     pub labels: Labels,
     /// Labels in JSON that were rejected before, and why.
     pub refused: HashMap<String, Fault>,
+    /// Labels in JSON that stand for none, such as `"NA"`.
+    pub missing: HashSet<String>,
 }
 
 impl From<Labels> for Known {
     fn from(labels: Labels) -> Self {
-        Self { labels, refused: HashMap::new() }
+        Self { labels, refused: HashMap::new(), missing: HashSet::new() }
     }
 }
 
@@ -138,6 +140,25 @@ pub enum LabelKind {
     Long,
 }
 
+impl Known {
+    /// A label, given its value and its text, as it is learned.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a known one: why it was rejected before, or None.
+    pub fn label(&self, value: &Value, written: &str) -> Result<Label, Option<&Fault>> {
+        match self.labels.known(value, written) {
+            Some(label) => Ok(label),
+            None if self.missing.contains(written) => Ok(Label::NONE),
+            None => Err(self.refused.get(written)),
+        }
+    }
+}
+
+impl Label {
+    const NONE: Self = Self { value: f64::NAN, kind: LabelKind::Nothing, is_there: false };
+}
+
 impl Classes {
     /// Add the number of that name: the nearest float, and its index among all classes.
     pub fn add_number(&mut self, name: &str, value: f64, place: usize) {
@@ -152,13 +173,11 @@ impl Classes {
 
 impl Labels {
     /// A label as it is learned, if it is a known one; `written` is its text.
-    pub fn known(&self, value: &Value, written: &str) -> Option<Label> {
-        let label = |value, kind| Some(Label { value, kind, is_there: kind != LabelKind::Nothing });
+    fn known(&self, value: &Value, written: &str) -> Option<Label> {
+        let label = |value, kind| Some(Label { value, kind, is_there: true });
         match (self, value) {
-            (&Self::Given(is_there), _) => {
-                Some(Label { value: f64::NAN, kind: LabelKind::Nothing, is_there })
-            }
-            (_, Value::Null) => label(f64::NAN, LabelKind::Nothing),
+            (&Self::Given(is_there), _) => Some(Label { is_there, ..Label::NONE }),
+            (_, Value::Null) => Some(Label::NONE),
             // Its float may equal that of another label.
             (Self::Classes(classes), Value::Number(number)) if !number.is_exact() => {
                 label(*classes.long.get(written)? as f64, LabelKind::Long)

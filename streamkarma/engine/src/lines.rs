@@ -213,7 +213,7 @@ impl Reading {
         let weight = weight_of(taken.weight.unwrap_or("null")).map_err(Rejection::Fault)?;
         let raw = taken.label.unwrap_or("null");
         let value = Value::of(raw).map_err(Rejection::Fault)?;
-        let label = known.labels.known(&value, raw).ok_or_else(|| match known.refused.get(raw) {
+        let label = known.label(&value, raw).map_err(|reason| match reason {
             Some(reason) => Rejection::Fault(reason.clone()),
             None => Rejection::Label(raw.to_owned()),
         })?;
@@ -221,7 +221,7 @@ impl Reading {
         let learned = learned && weight > 0.0;
         encoder.finish(learned, &mut events.encoded);
         if learned && encoder.following().is_some() {
-            encoder.add_label(past_label(&value));
+            encoder.add_label(past_label(&value).filter(|_| label.is_there));
         }
         for (texts, text) in events.kept.iter_mut().zip(kept) {
             texts.push(text.unwrap_or("null".into()).into_owned());

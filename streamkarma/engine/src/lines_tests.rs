@@ -154,6 +154,19 @@ fn refused_label_is_rejected_when_it_recurs() {
 }
 
 #[test]
+fn label_that_stands_for_none_is_read_as_null() {
+    let mut labels = labels();
+    labels.missing.insert("\"NA\"".to_owned());
+    let read = |text: &str| reading("id").read(&mut encoder(), &labels, text.as_bytes(), 0, 9);
+    let (events, same) =
+        (read("{\"a\":1,\"y\":\"NA\"}\n{\"a\":1,\"y\":7}\n"), read("{\"a\":1}\n{\"a\":1,\"y\":7}\n"));
+    assert!(events.labels[0].is_nan());
+    assert_eq!((events.unknown, &events.lines, events.kinds), (None, &vec![0, 1], same.kinds));
+    assert_eq!(events.encoded.values, same.encoded.values);
+    assert_eq!(read("{\"y\":\"na\"}\n").unknown.as_deref(), Some("\"na\""));
+}
+
+#[test]
 fn broken_bytes_never_panic() {
     let line = br#"{"a":1.5,"g":{"b":["x\u00e9",NaN]},"y":7,"id":-0.50}"#;
     for at in 0..line.len() {

@@ -56,6 +56,11 @@ impl LineReader {
         self.labels.refused.insert(label, reason);
     }
 
+    /// Take this label, in JSON, as none until the known labels are replaced.
+    fn take_as_none(&mut self, label: String) {
+        self.labels.missing.insert(label);
+    }
+
     /// Read up to `most` events; with `given`, any label is accepted, and `given` tells whether there is one.
     #[pyo3(signature = (encoder, text, begin, most, given=None))]
     fn read<'py>(
