@@ -250,12 +250,12 @@ class Encoder:
         """The running scale of each coordinate as a row of a model file."""
 
     def tallies(self) -> NDArray[np.int64]:
-        """Counts of each attribute's values, shape (attributes, 10); the constant's row counts events.
+        """Counts of each attribute's values, shape (attributes, 11); the constant's row counts events.
 
         The columns: values learned; texts that spelled a number; words for a missing value; sentinels; values
         too extreme to be measurements; values clipped to 5 standard deviations; categories, words and tags
-        without a coordinate of their own; texts that are prose; sets of tags; and, for cumulative counters,
-        the last value.
+        without a coordinate of their own; texts that are prose; sets of tags; and the two latest different
+        points in time, in milliseconds since 1970.
         """
 
     def levels(self) -> _Floats:

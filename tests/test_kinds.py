@@ -110,7 +110,7 @@ def test_a_point_in_time_tells_of_its_own_clock_and_calendar(moment: datetime, z
         parts |= {f"({name} sin)": math.sin(angle), f"({name} cos)": math.cos(angle)}
     # Together they weigh as much as a category.
     expected = {("t", part): value / math.sqrt(5) for part, value in parts.items()}
-    assert found == pytest.approx({**expected, ("t", None): 0.0}, abs=1e-12)
+    assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_time_is_one_attribute_whatever_it_tells() -> None:
@@ -122,20 +122,38 @@ def test_a_time_is_one_attribute_whatever_it_tells() -> None:
     # A single time among other texts does not make the attribute a time.
     encoded(by, [{"k": "2026-11-22"}, *({"k": f"k{n % 40}"} for n in range(80))])
     assert by.attributes == ["t", "k", "k.rate"]
-    assert dict(zip(by.attributes, by.kinds(), strict=True))["k"] == "mixed"
+    assert dict(zip(by.attributes, by.kinds(), strict=True))["k"] == "category"
 
 
-def test_the_time_since_the_event_before_heeds_zones() -> None:
-    by, begin = ample(), datetime(2026, 11, 22, 12)
-    times = [begin, begin + timedelta(seconds=60), begin + timedelta(hours=2, seconds=60)]
-    zones = ["Z", "Z", "+02:00"]
-    since = [
-        told_by(by, {"t": t.isoformat() + zone})["t", None] for t, zone in zip(times, zones, strict=True)
+def since(by: Encoder, time: str, learned: bool = True) -> float | None:
+    """The seconds since the time before; None if that is missing."""
+    found = dict(items(by, {"t": time}, learned))
+    place = {entry: at for at, entry in enumerate(by.entries(), 1)}
+    value = found.get(place.get(("t", None), 0))
+    return value if value is None else math.expm1(value)
+
+
+def test_the_time_since_the_one_before_heeds_zones() -> None:
+    by = ample()
+    given = ["12:00:00Z", "12:01:00Z", "14:01:00+02:00", "13:01:00Z", "12:31:00Z", "12:30:00Z"]
+    found = [since(by, f"2026-11-22T{time}") for time in given]
+    # Times that are equal follow the same one, and of late ones only the time before the latest is known.
+    assert found == [None, *(pytest.approx(each) for each in (60, 60, 3600, 1800)), None]
+
+
+def test_the_time_since_the_one_before_is_the_same_in_learning_and_prediction() -> None:
+    by, hours = ample(), [f"2026-11-22T{hour:02}:00:00Z" for hour in range(24)]
+    assert [since(by, hour) for hour in hours[:2]] == [None, pytest.approx(3600)]
+    for hour in hours[2:10]:
+        # Predicting an event first changes nothing.
+        assert since(by, hour, learned=False) == since(by, hour)
+    assert [since(by, hour, learned=False) for hour in hours[10:20]] == pytest.approx([3600] * 10)
+    # Labels that come late teach events with an earlier time.
+    again = encoder(10_000, 10_000, 1 << 20)
+    restored(again, by)
+    assert [since(each, hour) for each in (by, again) for hour in hours[18:21]] == [
+        *([None] + [pytest.approx(3600)] * 2) * 2
     ]
-    assert since == pytest.approx([0.0, math.log1p(60), 0.0])
-    # Only a learned event counts as the previous one.
-    late = {"t": (begin + timedelta(hours=9)).isoformat()}
-    assert items(by, late, learned=False) == items(by, late, learned=False)
 
 
 @pytest.mark.parametrize(

@@ -192,14 +192,14 @@ pub struct Tally {
     pub prose: u64,
     /// Sets of tags.
     pub tags: u64,
-    /// For an attribute that measures the time between consecutive points in time: the last one, in milliseconds since
-    /// 1970; 0 for none.
-    pub latest: u64,
+    /// The two latest of its different points in time, in milliseconds since 1970, with 0 for none: the later one, and
+    /// the one before. Those of events that were only predicted count as well.
+    pub times: [u64; 2],
 }
 
 impl Tally {
     /// How many numbers these are.
-    pub const WIDTH: usize = 10;
+    pub const WIDTH: usize = 11;
 
     /// In the order of the fields.
     pub fn row(&self) -> [u64; Self::WIDTH] {
@@ -213,7 +213,8 @@ impl Tally {
             self.rare,
             self.prose,
             self.tags,
-            self.latest,
+            self.times[0],
+            self.times[1],
         ]
     }
 
@@ -225,14 +226,30 @@ impl Tally {
                 *sum = sum.saturating_add(count.saturating_sub(before));
             }
         }
-        let latest = parts.iter().map(|part| part.latest).fold(base.latest, u64::max);
-        Self { latest, ..Self::from_row(row) }
+        let mut merged = Self { times: base.times, ..Self::from_row(row) };
+        parts.iter().flat_map(|part| part.times).for_each(|time| merged.add_time(time));
+        merged
     }
 
     /// From such a row.
     pub fn from_row(row: [u64; Self::WIDTH]) -> Self {
-        let [values, spelled, nothing, sentinels, far, clipped, rare, prose, tags, latest] = row;
-        Self { values, spelled, nothing, sentinels, far, clipped, rare, prose, tags, latest }
+        let [values, spelled, nothing, sentinels, far, clipped, rare, prose, tags, times @ ..] = row;
+        Self { values, spelled, nothing, sentinels, far, clipped, rare, prose, tags, times }
+    }
+
+    /// Remember a point in time.
+    pub fn add_time(&mut self, time: u64) {
+        let [latest, before] = &mut self.times;
+        if time > *latest {
+            (*latest, *before) = (time, *latest);
+        } else if time < *latest {
+            *before = time.max(*before);
+        }
+    }
+
+    /// The latest point in time before another one; None if there is none, or it is no longer known.
+    pub fn time_before(&self, time: u64) -> Option<u64> {
+        self.times.into_iter().find(|&earlier| 0 < earlier && earlier < time)
     }
 }
 
@@ -248,6 +265,19 @@ mod tests {
         assert_eq!(verdicts[1..], [Verdict::Suspect, Verdict::Suspect, Verdict::Suspect, Verdict::Found]);
         assert!(sentinels.contain(-9999.0) && !sentinels.contain(1e6));
         assert_eq!(Sentinels::from_row(&sentinels.row()), Some(sentinels));
+    }
+
+    #[test]
+    fn two_latest_times_are_known() {
+        let mut tally = Tally::default();
+        for time in [5, 9, 9, 2, 7] {
+            tally.add_time(time);
+        }
+        assert_eq!(
+            [5, 7, 8, 9, 10].map(|time| tally.time_before(time)),
+            [None, None, Some(7), Some(7), Some(9)]
+        );
+        assert_eq!(Tally::merged(tally, &[Tally { times: [12, 8], ..tally }, tally]).times, [12, 9]);
     }
 
     #[test]

@@ -231,9 +231,10 @@ impl Encoder {
         self.lacks_digits = false;
     }
 
-    /// Encode the event. New names and categories get an index if the event is learned; otherwise it leaves no trace.
+    /// Encode the event. New names and categories get an index if the event is learned; otherwise it leaves no trace but
+    /// its time.
     pub fn finish(&mut self, learned: bool, out: &mut Encoded) {
-        let (is_new, learned) = (learned, learned && !self.frozen);
+        let (wants_learning, learned) = (learned, learned && !self.frozen);
         let read = (self.items.len(), self.new.len());
         if self.has_sentinels {
             self.take_sentinels_out();
@@ -262,19 +263,19 @@ impl Encoder {
             let new = std::mem::take(&mut self.new);
             match (learned, self.frozen) {
                 (true, _) => self.enter(&new),
-                (false, true) => self.leave_out(&new, is_new),
+                (false, true) => self.leave_out(&new, wants_learning),
                 (false, false) => self.pass(&new),
             }
             self.new = new;
         }
         if self.following.is_some() {
-            self.remember_own(is_new);
+            self.remember_own(wants_learning);
         }
         self.derive_rates();
         self.sort();
         if learned {
             self.tally();
-        } else if is_new {
+        } else {
             self.remember_times();
         }
         if !self.latest_evicted.coordinates.is_empty() {

@@ -120,7 +120,7 @@ impl Encoder {
             self.count_terms(&mut bag.terms);
             let attribute = self.vocabulary.find(self.name_of(&bag.name));
             if let BagSource::Time(moment) = bag.source {
-                self.begin_since(attribute, &bag.name, moment);
+                self.begin_since(attribute, moment);
             }
             let mut rare = 0.0;
             for term in &bag.terms {
@@ -196,12 +196,13 @@ impl Encoder {
     }
 
     /// Add the time since the previous one as a new item, if it has no coordinate.
-    fn begin_since(&mut self, attribute: Option<u32>, name: &NewName, moment: Moment) {
+    fn begin_since(&mut self, attribute: Option<u32>, moment: Moment) {
         let number = attribute.and_then(|attribute| self.vocabulary.coordinate(attribute, None));
-        if number.is_none() {
-            let value = attribute.map_or(0.0, |attribute| self.since(attribute, moment));
-            let name = attribute.map_or(name.clone(), NewName::Known);
-            self.new.push(New { name, category: None, value });
+        if number.is_none()
+            && let Some(attribute) = attribute
+            && let Some(value) = self.since(attribute, moment)
+        {
+            self.new.push(New { name: NewName::Known(attribute), category: None, value });
         }
     }
 

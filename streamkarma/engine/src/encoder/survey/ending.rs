@@ -33,7 +33,7 @@ impl Encoder {
             }
         }
         self.enter_found(&found);
-        self.tallies.iter_mut().for_each(|tally| tally.latest = 0);
+        self.tallies.iter_mut().for_each(|tally| tally.times = [0; 2]);
         if let Some(following) = &mut self.following {
             **following = Following::new(following.rules.clone(), following.longest_name);
         }
