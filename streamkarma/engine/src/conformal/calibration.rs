@@ -58,13 +58,28 @@ impl Calibration {
         }
     }
 
-    /// Learn the score (finite and 0 or more) of a label that was predicted with the given threshold.
-    pub fn learn(&mut self, score: f64, threshold: f64) {
+    /// The number of labels learned.
+    pub fn labels(&self) -> u64 {
+        self.window.count()
+    }
+
+    /// Learn the score (finite and 0 or more) of a label, given the threshold, and the number of labels learned, when
+    /// it was predicted.
+    ///
+    /// Nothing can be corrected between a prediction and its label, so the labels that arrive in that time move the
+    /// allowed miss rate as far as one would: otherwise it overshoots, and oscillates. A prediction made before any
+    /// label says little about later ones, so its score is replaced as soon as there is another.
+    pub fn learn(&mut self, score: f64, threshold: f64, labels: u64) {
         if threshold < f64::INFINITY {
             let missed = if score <= threshold { 0.0 } else { 1.0 };
-            self.share += self.step * (self.asked - missed);
+            let late = self.labels().saturating_sub(labels) as f64;
+            self.share += self.step / (1.0 + late) * (self.asked - missed);
         }
-        self.window.push(score);
+        if labels > 0 {
+            self.window.push(score);
+        } else {
+            self.window.push_provisional(score);
+        }
     }
 
     /// Memory used, in bytes.

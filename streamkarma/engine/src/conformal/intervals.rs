@@ -30,8 +30,8 @@ impl Intervals {
         let interval = self.around(prediction);
         if target.is_nan() {
             if ticket > 0 && prediction.is_finite() {
-                let threshold = self.calibration.threshold();
-                self.pending.keep(Prediction { ticket, threshold, numbers: Box::new([prediction]) });
+                let (threshold, labels) = (self.calibration.threshold(), self.calibration.labels());
+                self.pending.keep(Prediction { ticket, threshold, labels, numbers: Box::new([prediction]) });
             }
         } else if learned {
             self.learn(prediction, target, ticket);
@@ -40,13 +40,13 @@ impl Intervals {
     }
 
     fn learn(&mut self, prediction: f64, target: f64, ticket: u64) {
-        let (prediction, threshold) = match self.pending.take(ticket) {
-            Some(prediction) => (prediction.numbers[0], prediction.threshold),
-            None => (prediction, self.calibration.threshold()),
+        let (prediction, threshold, labels) = match self.pending.take(ticket) {
+            Some(before) => (before.numbers[0], before.threshold, before.labels),
+            None => (prediction, self.calibration.threshold(), self.calibration.labels()),
         };
         let score = (target - prediction).abs();
         if score.is_finite() {
-            self.calibration.learn(score, threshold);
+            self.calibration.learn(score, threshold, labels);
         }
     }
 

@@ -78,7 +78,7 @@ fn states_with_wrong_counts_are_refused() {
     let (mut state, mut back) = (known.state(), Intervals::new(0.9));
     back.restore(&state).unwrap();
     assert_eq!(back.state(), state);
-    for wrong in [vec![], vec![30; 30], vec![-1; 31], vec![1 << 53; 31], (0..31).rev().collect()] {
+    for wrong in [vec![], vec![30; 31], vec![-1; 30], vec![1 << 53; 30], (0..30).rev().collect()] {
         let size = wrong.len();
         state.put_i64s("learned_at", wrong, &[size]);
         assert!(back.restore(&state).is_err());

@@ -16,7 +16,8 @@
 //! - A class has the score 1 - p(y), and a [set](sets) of classes (Sadinle, Lei and Wasserman 2019), the smallest on
 //!   average. It may be empty: even the most likely class is then less likely than the true class usually is.
 //!
-//! If a label arrives late, its score is that of the prediction made when the event was first seen.
+//! If a label arrives late, its score is that of the prediction made when the event was first seen, and the step is
+//! smaller the more labels arrived in between.
 
 pub mod calibration;
 pub mod intervals;

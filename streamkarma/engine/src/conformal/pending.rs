@@ -16,6 +16,8 @@ pub struct Prediction {
     pub ticket: u64,
     /// Labels with scores up to this were in the prediction.
     pub threshold: f64,
+    /// The number of labels that had been learned by then.
+    pub labels: u64,
     /// The prediction, or the probabilities of classes.
     pub numbers: Box<[f64]>,
 }

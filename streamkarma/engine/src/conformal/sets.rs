@@ -48,20 +48,21 @@ impl Sets {
         members: &mut [bool],
     ) {
         self.mark(scores, known, members);
-        let threshold = self.calibration.threshold();
+        let (threshold, labels) = (self.calibration.threshold(), self.calibration.labels());
         match class {
             None if ticket > 0 => {
-                self.pending.keep(Prediction { ticket, threshold, numbers: self.chances.as_slice().into() });
+                let numbers = self.chances.as_slice().into();
+                self.pending.keep(Prediction { ticket, threshold, labels, numbers });
             }
             Some(class) if learned => {
                 let before = self.pending.take(ticket);
-                let (threshold, chances) = match &before {
-                    Some(prediction) => (prediction.threshold, &*prediction.numbers),
-                    None => (threshold, self.chances.as_slice()),
+                let (threshold, labels, chances) = match &before {
+                    Some(before) => (before.threshold, before.labels, &*before.numbers),
+                    None => (threshold, labels, self.chances.as_slice()),
                 };
                 // A class that was unknown then had probability zero.
                 let score = 1.0 - chances.get(class).unwrap_or(&0.0);
-                self.calibration.learn(score, threshold);
+                self.calibration.learn(score, threshold, labels);
             }
             _ => {}
         }

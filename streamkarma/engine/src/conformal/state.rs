@@ -74,6 +74,7 @@ fn state(calibration: &Calibration, pending: &PendingPredictions) -> State {
     state.put_f64s("scores", scores, &[size]);
     state.put_u64s("tickets", pending.all().map(|prediction| prediction.ticket).collect(), &[count]);
     state.put_f64s("thresholds", pending.all().map(threshold).collect(), &[count]);
+    state.put_i64s("labels", pending.all().map(|prediction| prediction.labels as i64).collect(), &[count]);
     state.put_i64s(
         "sizes",
         pending.all().map(|prediction| prediction.numbers.len() as i64).collect(),
@@ -94,7 +95,9 @@ fn restored(before: &Calibration, state: &State) -> Result<(Calibration, Pending
     let (count, learned_at) = restored_counts(state, scores.len())?;
     let numbers = learned_at.into_iter().zip(scores.iter().copied()).collect();
     (calibration.share, calibration.window) = (share, Window::of(calibration.window.most(), count, numbers));
-    Ok((calibration, restored_pending(state)?))
+    let pending = restored_pending(state)?;
+    ensure(pending.all().all(|prediction| prediction.labels <= count), CONTRADICTION)?;
+    Ok((calibration, pending))
 }
 
 /// The total number of scores, and the number when each remaining one arrived.
@@ -113,21 +116,24 @@ fn restored_counts(state: &State, scores: usize) -> Result<(u64, Vec<u64>), Refu
 fn restored_pending(state: &State) -> Result<PendingPredictions, Refused> {
     let (tickets, thresholds) = (state.u64s("tickets")?.0, state.f64s("thresholds")?.0);
     let (sizes, mut numbers) = (state.i64s("sizes")?.0, state.f64s("numbers")?.0);
+    let labels = state.i64s("labels")?.0;
     let count = tickets.len();
     let sound = count <= MOST
         && numbers.len() <= MOST_NUMBERS
         && thresholds.len() == count
         && sizes.len() == count
+        && labels.len() == count
+        && labels.iter().all(|&labels| labels >= 0)
         && thresholds.iter().chain(numbers).all(|each| each.abs() <= LARGEST)
         && !tickets.contains(&0);
     ensure(sound, CONTRADICTION)?;
     let mut pending = PendingPredictions::default();
-    for ((&ticket, &threshold), &size) in tickets.iter().zip(thresholds).zip(sizes) {
+    for (((&ticket, &threshold), &labels), &size) in tickets.iter().zip(thresholds).zip(labels).zip(sizes) {
         let own = usize::try_from(size).ok().and_then(|size| numbers.split_at_checked(size));
         let (own, rest) = own.ok_or(CONTRADICTION)?;
         numbers = rest;
         let threshold = if threshold == -2.0 { f64::INFINITY } else { threshold };
-        pending.keep(Prediction { ticket, threshold, numbers: own.into() });
+        pending.keep(Prediction { ticket, threshold, labels: labels as u64, numbers: own.into() });
     }
     ensure(numbers.is_empty() && pending.len() == count, CONTRADICTION)?;
     Ok(pending)

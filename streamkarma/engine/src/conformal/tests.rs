@@ -68,7 +68,9 @@ fn quantile_is_taken_over_the_latest_scores() {
     let targets: Vec<f64> = noise().into_iter().take(900).collect();
     let mut share = 0.25;
     for t in 0..targets.len() {
-        let mut latest: Vec<f64> = targets[t.saturating_sub(250)..t].iter().map(|each| each.abs()).collect();
+        // The first prediction, which knows of no target, only counts until there is another.
+        let first = usize::from(t > 1).max(t.saturating_sub(250));
+        let mut latest: Vec<f64> = targets[first..t].iter().map(|each| each.abs()).collect();
         latest.sort_by(f64::total_cmp);
         let rank = ((latest.len() + 1) as f64 * (1.0 - share)).ceil() as usize;
         let [low, high] = intervals.step(1.0, 1.0 + targets[t], true, 0);
@@ -167,6 +169,8 @@ fn impossible_states_are_refused() {
         with("numbers", numbers(vec![0.5; 3])),
         with("numbers", numbers(vec![f64::INFINITY; 10])),
         with("thresholds", numbers(vec![])),
+        with("labels", Array::I64(vec![0; 4], vec![4])),
+        with("labels", Array::I64(vec![9; 5], vec![5])),
         with("tickets", Array::U64(vec![7; 5], vec![5])),
         with("tickets", Array::U64(vec![0, 1, 2, 3, 4], vec![5])),
         with("sizes", Array::I64(vec![-1, 1, 2, 3, 5], vec![5])),

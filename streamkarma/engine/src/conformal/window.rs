@@ -8,7 +8,7 @@ pub struct Window {
     most: usize,
     /// Total number of values pushed.
     count: u64,
-    /// The numbers, the oldest first, each with the total when it arrived.
+    /// The numbers, the oldest first, each with the total when it arrived, or with 0 if it is provisional.
     queue: VecDeque<(u64, f64)>,
     sorted: Vec<f64>,
 }
@@ -36,16 +36,36 @@ impl Window {
         self.count
     }
 
-    /// Add a number, replacing the oldest if full.
+    /// Add a number, replacing the oldest if that is provisional, or if the window is full.
     pub fn push(&mut self, number: f64) {
-        if self.queue.len() == self.most
-            && let Some((_, oldest)) = self.queue.pop_front()
-        {
+        self.count += 1;
+        if self.queue.front().is_some_and(|&(at, _)| at == 0) || self.queue.len() == self.most {
+            self.drop_oldest();
+        }
+        self.insert(self.count, number);
+    }
+
+    /// Add a provisional number, unless there are others by now.
+    pub fn push_provisional(&mut self, number: f64) {
+        self.count += 1;
+        if self.queue.back().is_some_and(|&(at, _)| at > 0) {
+            return;
+        }
+        if self.queue.len() == self.most {
+            self.drop_oldest();
+        }
+        self.insert(0, number);
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((_, oldest)) = self.queue.pop_front() {
             let place = self.sorted.partition_point(|each| each.total_cmp(&oldest).is_lt());
             self.sorted.remove(place);
         }
-        self.count += 1;
-        self.queue.push_back((self.count, number));
+    }
+
+    fn insert(&mut self, at: u64, number: f64) {
+        self.queue.push_back((at, number));
         let place = self.sorted.partition_point(|each| each.total_cmp(&number).is_lt());
         self.sorted.insert(place, number);
     }
@@ -55,7 +75,7 @@ impl Window {
         &self.sorted
     }
 
-    /// The numbers, the oldest first, each with the total when it arrived.
+    /// The numbers, the oldest first, each with the total when it arrived, or with 0 if it is provisional.
     pub fn in_order(&self) -> impl Iterator<Item = (u64, f64)> {
         self.queue.iter().copied()
     }

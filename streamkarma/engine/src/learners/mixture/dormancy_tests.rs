@@ -117,6 +117,29 @@ fn falling_errors_wake_no_experts() {
 }
 
 #[test]
+fn experts_wake_up_when_new_attributes_are_frequent() {
+    let mut experts = [Rester { rest: Rest::Dormant, ..Rester::new(1..2, false) }];
+    let mut dormancy = Dormancy { earliest: 0.0, loss: 0.1, ..Dormancy::default() };
+    let mut rest_after = |newest: u32, one_in: u64, seen: f64| {
+        for t in 0..SEGMENT {
+            let last = if t.is_multiple_of(one_in) { newest } else { 2 };
+            dormancy.newcomers.observe(&[0, 1, last]);
+        }
+        dormancy.decide(&mut experts, 0, seen);
+        let rest = experts[0].rest;
+        experts[0].rest = Rest::Dormant;
+        (rest, dormancy.earliest)
+    };
+    assert_eq!(rest_after(3, 1, 1.0), (Rest::Awake, 1.0 + LONG));
+    // Whatever appears before any expert may fall asleep is known.
+    assert_eq!(rest_after(7, 1, 2.0), (Rest::Dormant, 1.0 + LONG));
+    let later = 2.0 * LONG;
+    assert_eq!(rest_after(7, 1, later), (Rest::Dormant, 1.0 + LONG));
+    assert_eq!(rest_after(8, 22, later), (Rest::Dormant, 1.0 + LONG));
+    assert_eq!(rest_after(9, 20, later), (Rest::Awake, later + LONG));
+}
+
+#[test]
 fn merged_experts_sleep_only_if_all_parts_do() {
     let stream = Stream::new(Kind::Two, 2, TURN, EVENTS);
     let base = stream.mixture(false);

@@ -118,9 +118,13 @@ impl Late {
         ExpertScores { scores, observed: std::array::from_fn(|i| rest[i]) }
     }
 
-    /// The weight of an event whose label has arrived; None if no event was learned since it was predicted, so that a
-    /// prediction made now is as good.
+    /// The weight of an event whose label has arrived; None if a prediction made now is as good, since no event was
+    /// learned since it was predicted, or better, since none had been learned before. Residuals of the latter are alike
+    /// whatever the labels have in common.
     pub fn weigh(&mut self, kept: &PendingPrediction, aggregator: &Aggregator, label: f64) -> Option<f64> {
+        if kept.steps == 0 {
+            return None;
+        }
         let (prediction, sums) =
             kept.numbers[self.experts * self.classes + MEASURES..].split_at(self.classes);
         let Self { dependence, residual, .. } = self;

@@ -44,8 +44,11 @@ fn late_labels_use_kept_predictions_and_dependence_weights() {
                 assert!((f64::from_bits(*found) - expected).abs() < 1e-9);
             }
             if !lesson.is_labelled() {
-                let prediction = mixed.iter().map(|&each| alone.prediction(each)).collect();
-                asked.insert(lesson.ticket, (all.len(), then, prediction));
+                // A prediction made before any event was learned does not count.
+                if alone.steps() > 0 {
+                    let prediction = mixed.iter().map(|&each| alone.prediction(each)).collect();
+                    asked.insert(lesson.ticket, (all.len(), then, prediction));
+                }
             } else if lesson.is_learned() {
                 let mut weight = lesson.weight;
                 if kind == Kind::Two {

@@ -131,6 +131,7 @@ impl Mixing<'_> {
                 self.relevance.learn(event, mixed[0]);
             }
             let Aggregator { resting, steps, .. } = &mut *self.aggregator;
+            resting.dormancy.newcomers.observe(event.attributes);
             resting.decide(*steps);
         }
         let beside_ties = self.aggregator.variance_beside_ties();

@@ -24,6 +24,7 @@ mod merging;
 mod merging_tests;
 mod mixing;
 mod multiclass;
+mod newcomers;
 mod newton;
 mod numbers;
 mod range;

@@ -1,13 +1,14 @@
 //! Saving, restoring and merging the state of experts that may rest.
 
 use super::dormancy::{Dormancy, LONG};
-use super::resting::{PROBATION, Rest, Rester, Resting};
+use super::newcomers::Newcomers;
+use super::resting::{PROBATION, Rest, Rester, Resting, SEGMENT};
 use crate::adwin::state::ARRAYS as OF_ERRORS;
 use crate::rise::Rise;
 use crate::state::{Refused, State, ensure};
 
 /// Number of arrays that `put` writes.
-pub const ARRAYS: usize = 8 + OF_ERRORS;
+pub const ARRAYS: usize = 9 + OF_ERRORS;
 const WHY: &str = "the state of resting experts is inconsistent";
 /// Prefix of the arrays of the window of errors.
 const ERRORS: &str = "errors_";
@@ -19,7 +20,7 @@ const RESTS: [Rest; 3] = [Rest::Awake, Rest::Unasked, Rest::Dormant];
 impl Resting {
     /// Write everything into a state.
     pub(super) fn put(&self, state: &mut State) {
-        let Dormancy { loss, earliest, errors, batch } = &self.dormancy;
+        let Dormancy { loss, earliest, errors, batch, newcomers } = &self.dormancy;
         let experts = || self.experts.iter();
         let number = |each: &Rester| RESTS.iter().position(|rest| *rest == each.rest).unwrap_or(0) as i64;
         state.put_f64s("gains", experts().map(|each| each.gain).collect(), &[self.experts.len()]);
@@ -34,6 +35,8 @@ impl Resting {
         state.put_f64s("seen", vec![self.seen, *earliest, self.calm_from], &[3]);
         state.put_f64s("rise", self.rise.numbers().to_vec(), &[5]);
         state.put_f64s("batch", batch.to_vec(), &[3]);
+        let Newcomers { known, greatest, events } = *newcomers;
+        state.put_i64s("newcomers", vec![known.into(), greatest.into(), events as i64], &[3]);
         for (name, array) in errors.state().0 {
             state.0.insert(format!("{ERRORS}{name}"), array);
         }
@@ -66,9 +69,11 @@ impl Resting {
         ensure((0.0..=(1.0 + ROUNDING) * steps as f64).contains(&seen), WHY)?;
         ensure((0.0..=seen + LONG).contains(&earliest), WHY)?;
         ensure((0.0..=seen + PROBATION).contains(&calm_from), WHY)?;
+        let newcomers = newcomers(state.i64s("newcomers")?.0).ok_or(WHY)?;
         (self.seen, self.calm_from) = (seen, calm_from);
         (self.loss, self.rise) = (loss, Rise::restored(state.f64s("rise")?.0)?);
-        self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch: [count, sum, squares] };
+        let batch = [count, sum, squares];
+        self.dormancy = Dormancy { loss: long_loss, earliest, errors, batch, newcomers };
         for (place, each) in self.experts.iter_mut().enumerate() {
             (each.gain, each.long_gain, each.long_square) =
                 (gains[place], long_gains[place], long_squares[place]);
@@ -106,4 +111,15 @@ impl Resting {
         merged.decide_for_unasked();
         merged
     }
+}
+
+/// From the numbers of a state; None if they are impossible.
+fn newcomers(numbers: &[i64]) -> Option<Newcomers> {
+    let &[known, greatest, events] = numbers else { return None };
+    let found = Newcomers {
+        known: known.try_into().ok()?,
+        greatest: greatest.try_into().ok()?,
+        events: events.try_into().ok()?,
+    };
+    (found.known <= found.greatest && found.events < SEGMENT).then_some(found)
 }
