@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -68,9 +69,21 @@ def test_a_constant_delay_costs_little(delay: int) -> None:
     """With a weight of 1 / (1 + delay) the mixture's loss was .209 and .162, above the subspace's."""
     stream = stream_of(201, 1500)
     late = delayed(stream, range(delay, 1500 + delay))
-    mixture, subspace = (losses(fed(late, learner=name).rows, 600) for name in ("auto", "subspace"))
-    at_once = losses(fed(stream).rows, 600)
-    assert mixture < min(subspace, at_once + 0.03)
+    assert losses(fed(late).rows, 600) < losses(fed(stream).rows, 600) + 0.04
+
+
+@pytest.mark.parametrize("delay", [200, 500])
+def test_the_first_labels_of_a_rare_class_count_fully(delay: int) -> None:
+    """What is predicted before any label errs in the same direction each time, which says nothing of the labels.
+
+    While it was taken to say that the labels are shared, these losses were .03 above those without a delay.
+    """
+    rng, stream = random.Random(0), []
+    for t in range(2000):
+        a, b = rng.gauss(0, 1), rng.gauss(0, 1)
+        stream.append({"id": t, "a": a, "b": b, "y": rng.random() < 1 / (1 + math.exp(4.0 - 1.5 * a + b))})
+    late = delayed(stream, range(delay, 2000 + delay))
+    assert losses(fed(late, limit=3000).rows, 1000) < losses(fed(stream).rows, 1000) + 0.01
 
 
 def bunches(seed: int, count: int = 24, size: int = 50) -> tuple[Records, list[bool]]:
