@@ -270,7 +270,7 @@ _FOLLOWING = (
         None,
         "Attribute that holds the time of the event, in ISO 8601 or counted from 1970 in s, ms, µs or ns: "
         "for --entity, and, except on a topic, for --pending-seconds, for which now means this machine's "
-        "clock.",
+        "clock. Nothing is learned from it: give the hour of day as another attribute.",
         default_text="events are counted",
         metavar="NAME",
     ),
