@@ -184,28 +184,21 @@ impl Learner {
     ) -> PyResult<Run<'py>> {
         let given = events.events()?;
         let whole = given.block();
-        let (begin, end) = part.unwrap_or((0, whole.len()));
-        if begin > end || end > whole.len() {
-            return Err(PyValueError::new_err(format!(
-                "the range {begin} to {end} is not within the {} events",
-                whole.len()
-            )));
-        }
+        let (begin, end) = checked_part(part, whole.len())?;
         let (block, events) = (whole.part(begin, end - begin), end - begin);
-        let (labels, weights) = (labels.as_array().to_vec(), weights.as_array().to_vec());
-        let tickets = tickets.map_or_else(|| vec![0; events], |tickets| tickets.as_array().to_vec());
         let marks = |marks: Option<PyReadonlyArray1<bool>>| {
             marks.map_or_else(|| vec![false; events], |marks| marks.as_array().to_vec())
         };
-        let (observed, shared) = (marks(observed), marks(shared));
-        let units = units.map_or_else(|| labels.iter().map(|&label| (label, Unit::NONE)).collect(), units_of);
-        if [labels.len(), weights.len(), tickets.len(), observed.len(), shared.len(), units.len()]
-            != [events; 6]
-        {
-            return Err(PyValueError::new_err(format!(
-                "labels, weights and marks must have one entry for each of the {events} events"
-            )));
-        }
+        let labels = labels.as_array().to_vec();
+        let columns = LessonColumns {
+            weights: weights.as_array().to_vec(),
+            tickets: tickets.map_or_else(|| vec![0; events], |tickets| tickets.as_array().to_vec()),
+            observed: marks(observed),
+            shared: marks(shared),
+            units: units.map_or_else(|| labels.iter().map(|&label| (label, Unit::NONE)).collect(), units_of),
+            labels,
+        };
+        columns.check(events)?;
         let inner = self.inner_mut()?;
         let classes = inner.classes();
         let given = external_scores.as_ref().map_or([0, events, classes], |scores| {
@@ -220,20 +213,8 @@ impl Learner {
         }
         let external_scores = external_scores
             .map_or_else(|| vec![Vec::new(); events], |external_scores| by_event(&external_scores, events));
-        let lessons: Vec<Lesson> = (0..events)
-            .map(|t| Lesson {
-                label: labels[t],
-                target: units[t].0,
-                unit: units[t].1,
-                weight: weights[t],
-                ticket: tickets[t],
-                observed_before: observed[t],
-                shares_label: shared[t],
-                wants_scores: true,
-                external_scores: &external_scores[t],
-            })
-            .collect();
-        labels.iter().try_for_each(|&label| check_label(label, classes))?;
+        columns.labels.iter().try_for_each(|&label| check_label(label, classes))?;
+        let lessons = columns.lessons(&external_scores);
         let (mut scores, mut losses) = (vec![0.0; events * classes], vec![f64::NAN; events]);
         // Learning does not need the interpreter.
         py.detach(|| inner.run(&block, &lessons, &mut scores, &mut losses));
@@ -313,6 +294,53 @@ fn units_of((targets, centres, spreads): Units) -> Vec<(f64, Unit)> {
     let units = centres.as_array().into_iter().zip(spreads.as_array());
     let units = units.map(|(&centre, &spread)| Unit { centre, spread });
     targets.as_array().iter().copied().zip(units.collect::<Vec<_>>()).collect()
+}
+
+/// The events from one to another, or all; ValueError if there are not so many.
+fn checked_part(part: Option<(usize, usize)>, events: usize) -> PyResult<(usize, usize)> {
+    let (begin, end) = part.unwrap_or((0, events));
+    if begin <= end && end <= events {
+        return Ok((begin, end));
+    }
+    Err(PyValueError::new_err(format!("the range {begin} to {end} is not within the {events} events")))
+}
+
+/// What is to be learned, with one entry per event.
+struct LessonColumns {
+    labels: Vec<f64>,
+    weights: Vec<f64>,
+    tickets: Vec<u64>,
+    observed: Vec<bool>,
+    shared: Vec<bool>,
+    units: Vec<(f64, Unit)>,
+}
+
+impl LessonColumns {
+    fn check(&self, events: usize) -> PyResult<()> {
+        let Self { labels, weights, tickets, observed, shared, units } = self;
+        let lengths = [labels.len(), weights.len(), tickets.len(), observed.len(), shared.len(), units.len()];
+        if lengths == [events; 6] {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "labels, weights and marks must have one entry for each of the {events} events"
+        )))
+    }
+
+    fn lessons<'a>(&self, external_scores: &'a [Vec<f64>]) -> Vec<Lesson<'a>> {
+        let lesson = |(t, external_scores): (usize, &'a Vec<f64>)| Lesson {
+            label: self.labels[t],
+            target: self.units[t].0,
+            unit: self.units[t].1,
+            weight: self.weights[t],
+            ticket: self.tickets[t],
+            observed_before: self.observed[t],
+            shares_label: self.shared[t],
+            wants_scores: true,
+            external_scores,
+        };
+        external_scores.iter().enumerate().map(lesson).collect()
+    }
 }
 
 /// ValueError for a label that is none of several classes; NaN means that there is no label to learn.

@@ -56,7 +56,7 @@ pub struct Ppca {
     rank: usize,
     start: Uniform,
     step_sizes: StepSizes,
-    /// F, row by row.
+    /// The factor loadings F, row by row.
     pub rows: Vec<f64>,
     /// Number of events that observed each attribute.
     pub observed: Vec<f64>,
@@ -83,7 +83,7 @@ pub struct Posterior {
     pub residuals: Vec<f64>,
     /// The coordinates that inform the latent.
     known: Vec<u32>,
-    /// M.
+    /// Cholesky factor of M, see the head of the module.
     cholesky: Cholesky,
     pull: Vec<f64>,
 }
