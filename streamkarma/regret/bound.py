@@ -114,7 +114,7 @@ def doubled(bounds: Sequence[Bound]) -> dict[str, float]:
     >>> found["T"], found["total"], found["epochs"]
     (2, 5.0, 2)
     """
-    spelled = [bound.as_dict() for bound in bounds]
+    terms = [bound.as_dict() for bound in bounds]
     summed = ("T", "estimation", "regularisation", "approximation", "total")
-    sums = {name: sum(each[name] for each in spelled) for name in summed}
-    return {**spelled[-1], **sums, "epochs": len(bounds)}
+    sums = {name: sum(each[name] for each in terms) for name in summed}
+    return {**terms[-1], **sums, "epochs": len(bounds)}

@@ -139,7 +139,7 @@ def bound_terms(
     if events.stands_for > len(events.y):
         sampled = f"L, X and λ are those of a sample of {len(events.y):,} events"
         deviations = f"{deviations}; {sampled}" if deviations else sampled
-    return {**measured.doubled(bounds), "ceiling": highest, "strays": deviations}
+    return {**measured.doubled(bounds), "ceiling": highest, "deviations": deviations}
 
 
 def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:

@@ -135,10 +135,10 @@ class RegretAdapter:
             "gamma": epochs[-1].gamma,
             "T": events,
             "epochs": len(epochs),
-            "reach": 1.0 if learner.normalize else None,
+            "squared_radius": 1.0 if learner.normalize else None,
         }
         unknown = "B, λ, ‖w‖ and the subspace need complete vectors (--full NAME)"
-        return {**known, "unknown": unknown, "strays": learner.deviations}
+        return {**known, "unknown": unknown, "deviations": learner.deviations}
 
 
 def _of_bound(model: Model, events: int) -> LearnerProfile | None:
@@ -149,7 +149,10 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
         what
         for what, is_so in (
             ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
-            ("a --budget: support vectors are pruned", model.budget is not None),
+            (
+                "support vectors were pruned (--budget)",
+                model.budget is not None and _pruned(model.summary()) > 0,
+            ),
             ("--forget", model.forget is not None),
             ("--loss squared_hinge: its slope has no bound", model.loss not in LIPSCHITZ),
             ("--class-weight: it learns from other losses than are compared", model.class_weight is not None),
@@ -164,6 +167,11 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
         return LearnerProfile(gamma, None, model.normalize, "; ".join(deviations), lam, model.horizon)
     rho = DEFAULT_RHO if model.rho is None else float(model.rho)
     return LearnerProfile(int(model.gamma), rho, model.normalize, "; ".join(deviations))
+
+
+def _pruned(summary: dict[str, Any]) -> int:
+    """How many support vectors changed the score as the budget was kept; merging equal patterns does not."""
+    return int(summary["merged_closest"] + summary["removed"])
 
 
 def open_regret(
