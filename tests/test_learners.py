@@ -401,6 +401,35 @@ def test_categories_are_completed_and_nothing_else_is_touched() -> None:
     assert what_it_knows(imputer) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "event"),
+    [
+        ({}, {"speed": 20.0, "gust": "yes", "wind": "?"}),
+        ({}, {"speed": "NA", "gust": " n/a ", "wind": "E"}),
+        ({}, {"speed": 1e9, "gust": "yes", "wind": "E"}),
+        ({"na": ["unknown"]}, {"speed": "Unknown", "gust": "yes", "wind": "E"}),
+        ({"sentinel": {"speed": -1}}, {"speed": -1, "gust": "yes", "wind": "E"}),
+        ({"kinds": {"speed": "number"}}, {"speed": "fast", "gust": "yes", "wind": "E"}),
+    ],
+)
+def test_what_counts_as_missing_is_completed(options: dict[str, Any], event: dict[str, Any]) -> None:
+    imputer = SubspaceImputer(**options).clone()
+    # Nothing is known of any attribute yet.
+    assert not {"?", "NA", " n/a ", "Unknown"} & set(imputer.impute_one(event).values())
+    for t in range(600):
+        imputer.learn_one({"wind": "NSE"[t % 3], "speed": 10.0 * (t % 3), "gust": "yes" if t % 3 else "no"})
+    completed = imputer.impute_one(event)
+    assert completed == {"speed": pytest.approx(20.0, abs=1.0), "gust": "yes", "wind": "E"}
+
+
+def test_what_the_encoder_cannot_place_is_kept() -> None:
+    imputer = SubspaceImputer(na=["unknown"], max_name_bytes=8)
+    for t in range(20):
+        imputer.learn_one({"wind": "NS"[t % 2], "none": t % 2 == 0})
+    event = {"wind": "northerly wind", "none": True, "new": "?"}
+    assert imputer.impute_one(event) == event
+
+
 def of_every_kind(seed: int, events: int = 1500) -> Iterator[dict[str, Any]]:
     """Events with only three attributes that are numbers or categories throughout."""
     rng = np.random.default_rng(seed)
