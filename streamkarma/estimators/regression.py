@@ -21,7 +21,7 @@ from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.explaining import Columns
-from streamkarma.estimators.frames import column_like
+from streamkarma.estimators.frames import column_like, row_count
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record, is_missing
@@ -137,13 +137,22 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             self._intervals(predicted, wanted, weighed, self._pipeline.ticket)
 
     def predict_many(self, X: Any) -> Any:
-        """The predicted target of every row, as a column of the kind of ``X``."""
+        """The predicted target of every row, as a column of the kind of ``X``.
+
+        For a list of dicts, as a list.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: ``X`` is neither.
+        """
         return column_like(X, self._predict(X))
 
     def _predict(self, X: Any) -> Floats:
-        events = self._read_any(X, [False] * len(X))
+        rows = row_count(X)
+        events = self._read_any(X, [False] * rows)
         if self._pipeline.learner.external_experts:
-            return self.run(events, [None] * len(X), [0.0] * len(X)).predictions
+            return self.run(events, [None] * rows, [0.0] * rows).predictions
         centre, spread = self.unit
         return self._pipeline.scores(events, (centre, spread))[:, 0] * spread + centre
 
