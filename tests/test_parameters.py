@@ -231,6 +231,14 @@ def test_words_and_constants_are_those_of_the_core() -> None:
     assert set(LEARNERS) == set(LEARNER_NAMES)
 
 
+@pytest.mark.parametrize("learner", LEARNER_NAMES)
+def test_both_kinds_of_a_learner_have_their_parameters_in_the_same_order(learner: str) -> None:
+    classifier, regressor = (list(signature(kind).parameters) for kind in LEARNERS[learner])
+    assert [name for name in classifier if name in regressor] == [
+        name for name in regressor if name in classifier
+    ]
+
+
 @pytest.mark.parametrize("kind", [RegretTracker, Tracker])
 def test_a_tracker_has_the_defaults_of_the_command_line(kind: Any) -> None:
     own = signature(kind).parameters

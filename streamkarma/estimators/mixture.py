@@ -185,12 +185,12 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     """
 
     budget: int = 128
+    extra_experts: list[base.Regressor] | None = None
     scale: bool = True
     forget: float | None = None
     max_attributes: int = 16384
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
-    extra_experts: list[base.Regressor] | None = None
     refit: str | None = None
     refit_memory: int = 20_000
     loss: str = "squared"
