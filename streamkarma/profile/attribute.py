@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamkarma._engine import is_prose, number
-from streamkarma.events.number_formats import PLAIN, form_of, prevailing
+from streamkarma.connectors.tables.number_formats import PLAIN, form_of, prevailing
 from streamkarma.events.values import EXACT
 from streamkarma.profile.changes import Bits, Change, ChangeFinder, Events
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
