@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.theory import GAMMAS, Bound, best_gamma, best_rho, horizon
 from streamkarma.regret.bound import doubled, embedding, regularity, squared_radius, subspace
-from streamkarma.regret.oracle import BoundEvents, LearnerProfile, bound_terms
+from streamkarma.regret.competitor import BoundEvents, LearnerProfile, bound_terms
 from tests.reference import Array, algorithm_1, explicit_features
 
 # Loss and slope of scores with labels -1 and 1; both have the Lipschitz constant 1.

@@ -18,8 +18,8 @@ from streamkarma.events.reservoir import ERROR, LOSS, WEIGHT, Arrays, Reservoir
 from streamkarma.parameters.words import FAST_BASELINES
 from streamkarma.printable import shown
 from streamkarma.regret.background_fit import BackgroundFit, Worker
+from streamkarma.regret.competitor import LearnerProfile
 from streamkarma.regret.loss_curves import LossCurve, RecentLosses
-from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
 
 Floats = NDArray[np.float64]

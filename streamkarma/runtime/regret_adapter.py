@@ -18,8 +18,8 @@ from streamkarma.events.reservoir import WEIGHT, Arrays
 from streamkarma.parameters.learning import DEFAULT_RHO
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import AUTO
+from streamkarma.regret.competitor import LIPSCHITZ, LearnerProfile
 from streamkarma.regret.losses import comparable, pointwise_loss
-from streamkarma.regret.oracle import LIPSCHITZ, LearnerProfile
 from streamkarma.regret.tracker import Tracker, parse_baselines
 from streamkarma.regret.verdict import verdict
 from streamkarma.runtime.plan import Plan

@@ -66,7 +66,7 @@ def with_constant(X: Floats) -> Floats:
     return np.column_stack([X, np.ones(len(X))])
 
 
-def subspace(X: Floats, full: Floats) -> Floats:
+def subspace_of_events(X: Floats, full: Floats) -> Floats:
     """Q* for events with the constant, shape (d + 1, d + 1).
 
     Parameters
