@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import system
+from streamkarma.arrays import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.printable import shown
 from streamkarma.replacing import replace
@@ -36,8 +37,6 @@ LONGEST_HEADER = 1 << 28
 #: Maximum number of characters of an integer; a longer one exceeds all floats, and is invalid.
 _MOST_DIGITS = 310
 _DIGEST_SIZE = hashlib.sha256().digest_size
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class Layout(NamedTuple):

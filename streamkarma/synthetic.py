@@ -15,10 +15,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
-from streamkarma.population import Floats
 from streamkarma.synthetic_labels import CHUNK, Task, check_noise
 
 Missing = Literal["mcar", "mar", "mnar"]

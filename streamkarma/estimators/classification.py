@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded, logistic, relabel
+from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import finite
 from streamkarma.core.conformal import PredictionSets
-from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.common import KARMABase, Weights

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder, Translation
+from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import natural
 from streamkarma.core.conformal import PredictionIntervals, PredictionSets
-from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import UsageError
 from streamkarma.estimators.explaining import Explains

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded
-from streamkarma.core.learner import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.core.mixture import Mixture
 from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier

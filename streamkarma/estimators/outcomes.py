@@ -7,17 +7,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Encoder
+from streamkarma.arrays import Floats
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase
 
-Floats = NDArray[np.float64]
 
 #: Maximum number of missing attributes, and of categories of each, that are considered: the most common ones.
 MOST_MISSING = 64

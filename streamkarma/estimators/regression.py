@@ -12,8 +12,9 @@ from river import base
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Target
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.core.conformal import PredictionIntervals
-from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.learner import Learner
 from streamkarma.core.loss import REGRESSION
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.tickets import LateLabels
@@ -26,8 +27,6 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record, is_missing
 from streamkarma.printable import shown
-
-Floats = NDArray[np.float64]
 
 #: Larger targets are refused, so that sums of their squares stay finite.
 LARGEST_TARGET = 1e100

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from streamkarma.core.learner import Arrays
-from streamkarma.estimators.outcomes import (
-    Drawable,
-    Floats,
-    drawable,
-    likeliest,
-    moments_of,
-    normal,
-    read_whole,
-)
+from streamkarma.arrays import Arrays, Floats
+from streamkarma.estimators.outcomes import Drawable, drawable, likeliest, moments_of, normal, read_whole
 
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase

@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays, Floats, Ints
 from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
 
 #: Columns of the facts kept of each event besides its items.
 TARGET, WEIGHT, LOSS, ERROR = range(4)

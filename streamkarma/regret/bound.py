@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.core.theory import Bound
-
-Floats = NDArray[np.float64]
 
 #: Eigenvalues of Q_oo up to this count as 0.
 ZERO = 1e-8

@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.core.kernel import growth
 from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Schedule
 from streamkarma.regret import bound as measured
 from streamkarma.regret.losses import pointwise_loss
-
-Floats = NDArray[np.float64]
 
 #: Singular values of the complete vectors below this fraction of the largest are rounding errors, as values
 #: in streams have about six digits.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.registry import named
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, ReservoirSnapshot
 from streamkarma.regret.competitor import (
@@ -27,8 +28,6 @@ from streamkarma.regret.competitor import (
 from streamkarma.regret.fit import Fit
 from streamkarma.regret.losses import pointwise_loss, wrong
 from streamkarma.regret.units import near_units
-
-Floats = NDArray[np.float64]
 
 
 class EventTable(NamedTuple):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.checkpoint import finite, natural
-
-Floats = NDArray[np.float64]
 
 #: The number of events, and their mean loss and mean error, by their weights.
 Point = tuple[int, float, float]

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import add_outer_products
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.checkpoint import finite, natural
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT
 from streamkarma.regret.losses import STRENGTH
 from streamkarma.regret.units import unit_of
-
-Floats = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
 
 #: The baselines covered.
 NAMES = ("zero", "mean")

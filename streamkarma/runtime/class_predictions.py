@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.costs import decide
 from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
 from streamkarma.runtime.pending import PriorPrediction
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PredictedClasses(NamedTuple):

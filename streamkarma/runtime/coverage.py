@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays, Floats, Ints
 from streamkarma.events.labels import Label
 from streamkarma.runtime.pending import PriorPrediction
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Coverage:
@@ -88,7 +86,7 @@ class Coverage:
         of_sets = self._name == "mean_set_size"
         return {"coverage": np.array([self._events, self._held, self._size, of_sets], float)}
 
-    def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, arrays: Arrays) -> None:
         """Add the counts of another instance."""
         events, held, size, of_sets = arrays["coverage"].tolist()
         if events:

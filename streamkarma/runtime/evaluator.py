@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
+from streamkarma.arrays import Arrays, Floats, Ints
 from streamkarma.core.tickets import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
@@ -29,9 +30,6 @@ from streamkarma.runtime.pending import PriorPrediction
 from streamkarma.runtime.per_label import PerLabel
 from streamkarma.runtime.regret_adapter import Full, RegretAdapter
 from streamkarma.runtime.task import TaskModel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Evaluation(NamedTuple):
@@ -91,7 +89,7 @@ class RunningMetrics:
             **self.coverage.arrays(),
         }
 
-    def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, arrays: Arrays) -> None:
         """Add the counts of another instance with the same task."""
         total, events = arrays["losses"].tolist()
         self.loss_total += total

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays, Floats, Ints
 from streamkarma.estimators.results import finite
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Arrays = Mapping[str, NDArray[Any]]
 
 #: Scores are counted in this many bins for the area under the ROC curve. They are spaced by
 #: s / (1 + |s|); scores in the same bin count as tied.

@@ -9,7 +9,8 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from streamkarma._engine import Encoded
-from streamkarma.checkpoint import Arrays, finite, from_json_lines, json_lines, natural
+from streamkarma.arrays import Arrays
+from streamkarma.checkpoint import finite, from_json_lines, json_lines, natural
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight

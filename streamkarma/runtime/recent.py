@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.estimators.results import finite
-
-Floats = NDArray[np.float64]
 
 
 class Recent:

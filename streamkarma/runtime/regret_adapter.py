@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays
 from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.results import ClassificationResult
-from streamkarma.events.reservoir import WEIGHT, Arrays
+from streamkarma.events.reservoir import WEIGHT
 from streamkarma.parameters.learning import DEFAULT_RHO
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import AUTO
