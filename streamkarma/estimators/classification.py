@@ -14,7 +14,7 @@ from river import base
 
 from streamkarma._engine import Encoded, logistic, relabel
 from streamkarma.arrays import Arrays
-from streamkarma.checkpoint import finite
+from streamkarma.checkpoint import checked_float
 from streamkarma.core.conformal import PredictionSets
 from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
@@ -373,7 +373,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         for label in header["classes"]:
             self._labels.enter(self._labels.check(label))
         self._restore(header, arrays)
-        self._label_weight = finite(header["label_weight"])
+        self._label_weight = checked_float(header["label_weight"])
         known = len(self._labels.known)
         vectors = known if known > 2 else 1
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:

@@ -217,7 +217,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
         part = slice(0, len(labels))
         models = self._of_models(
-            events, part, labels, weights, lambda t, said: number_score(said, centres[t], spreads[t]), 1
+            events, part, labels, weights, lambda t, given: number_score(given, centres[t], spreads[t]), 1
         )
         refits = self._of_refits(part, targets, weights, 1)
         return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.arrays import Arrays, Floats, Ints
-from streamkarma.checkpoint import finite, natural
+from streamkarma.checkpoint import checked_float, natural
 from streamkarma.events.block import Block
 
 #: Columns of the facts kept of each event besides its items.
@@ -257,7 +257,7 @@ def _vector(kept: Any) -> dict[str, float] | None:
     """A complete vector from a saved state; ValueError if it is invalid."""
     if kept is None:
         return None
-    return {name: finite(value) for name, value in dict(kept).items()}
+    return {name: checked_float(value) for name, value in dict(kept).items()}
 
 
 def uniform(t: Ints, seed: int) -> Floats:

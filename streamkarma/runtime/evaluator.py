@@ -235,10 +235,10 @@ class Evaluator:
             metrics.update_scores(oriented, (result.targets[both] == 1) == (signs[both] > 0))
         if result.members is not None:
             self.metrics.coverage.add_sets(result.members, result.targets, result.known, model.classes, prior)
-        said = PredictedClasses(predicted, chances, signs)
+        classes = PredictedClasses(predicted, chances, signs)
         errors = np.where(result.targets == NONE, np.nan, predicted != result.targets)
         return Evaluation(
-            result.scores, result.known, result.losses, errors, prior, said, members=result.members
+            result.scores, result.known, result.losses, errors, prior, classes, members=result.members
         )
 
     def _run_regression(
