@@ -1,4 +1,4 @@
-"""Events for inspecting a model: those that it keeps, or else events column from what it has learned."""
+"""Events for inspecting a model: those that it keeps, or else events drawn from what it has learned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NEIGHBORS = "window_"
 #: Maximum number of attributes for which neighbours keep values.
 _MOST_COLUMNS = 64
-#: Seed: the same events are column each time.
+#: Seed: the same events are drawn each time.
 _SEED = 0
 
 
@@ -26,7 +26,7 @@ class Window(NamedTuple):
     Attributes
     ----------
     source
-        Their origin: ``kept`` by the model, ``column`` from what it has learned, or an ``input``.
+        Their origin: ``kept`` by the model, ``drawn`` from what it has learned, or an ``input``.
     records
         The events, whole.
     left_out
@@ -39,12 +39,12 @@ class Window(NamedTuple):
 
 
 def window_of(model: KARMABase, most: int) -> Window:
-    """The latest events that a model keeps, or, if it keeps none, as many column ones.
+    """The latest events that a model keeps, or, if it keeps none, as many drawn ones.
 
     Events are kept by neighbours, and only labelled ones. They are used only if all of the latest ones are
     kept with all their numbers and categories, which those of many values are not.
 
-    For a column event, first the attributes are column, each as often as it was observed, then their values,
+    For a drawn event, first the attributes are drawn, each as often as it was observed, then their values,
     one after another, from the conditional distribution of the subspace, or without one from marginal ones.
     """
     attributes = drawable(model)
@@ -55,7 +55,7 @@ def window_of(model: KARMABase, most: int) -> Window:
     kept = _kept(model, attributes)
     if kept:
         return Window("kept", kept[-most:], left_out)
-    return Window("column", _drawn(model, attributes, most) if model.steps else [], left_out)
+    return Window("drawn", _drawn(model, attributes, most) if model.steps else [], left_out)
 
 
 def _kept(model: KARMABase, attributes: list[Drawable]) -> list[dict[Any, Any]]:
