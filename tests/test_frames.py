@@ -99,7 +99,7 @@ def test_an_imputer_takes_nested_events() -> None:
     imputer = SubspaceImputer()
     for t in range(50):
         imputer.learn_one({"a": {"x": t % 5, "y": t % 5}})
-    assert imputer.impute_one({"a": {"x": 4}})["a.y"] == pytest.approx(4.0, abs=0.5)
+    assert imputer.transform_one({"a": {"x": 4}})["a.y"] == pytest.approx(4.0, abs=0.5)
 
 
 @pytest.mark.parametrize("library", [pd, pl])

@@ -152,7 +152,7 @@ def test_the_imputer_forgets_by_any_number(half_life: Any) -> None:
     for imputer in imputers:
         for t in range(300):
             imputer.learn_one({"a": t % 7, "b": 2.0 * (t % 7) + (t > 200)})
-    assert imputers[0].impute_one({"a": 3}) == imputers[1].impute_one({"a": 3})
+    assert imputers[0].transform_one({"a": 3}) == imputers[1].transform_one({"a": 3})
 
 
 def test_a_class_has_one_weight() -> None:

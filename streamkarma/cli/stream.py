@@ -1,4 +1,4 @@
-"""learn, predict and inspect."""
+"""learn, predict and inspect: the stream of a file or a pipe, and what is in a model file."""
 
 from __future__ import annotations
 

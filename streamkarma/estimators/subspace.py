@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -179,7 +180,7 @@ class SubspaceImputer(KindParameters, base.Transformer):
     >>> imputer = SubspaceImputer()
     >>> for t in range(500):
     ...     imputer.learn_one({"a": t % 7, "b": 2.0 * (t % 7)})
-    >>> {name: round(value, 1) for name, value in imputer.impute_one({"b": 10.0}).items()}
+    >>> {name: round(value, 1) for name, value in imputer.transform_one({"b": 10.0}).items()}
     {'b': 10.0, 'a': 4.9}
     """
 
@@ -211,10 +212,6 @@ class SubspaceImputer(KindParameters, base.Transformer):
         self._completion.observe(self._pipeline.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
-        """The same as ``impute_one``, under river's name."""
-        return self.impute_one(x)
-
-    def impute_one(self, x: Record) -> dict[Any, Any]:
         """The event, flattened if it is nested, with missing values filled in; nothing is learned."""
         x = x if is_flat(x) else flatten(x)
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
@@ -239,6 +236,11 @@ class SubspaceImputer(KindParameters, base.Transformer):
             elif kinds[name] == "category" and category != RARE and completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category
         return result
+
+    def impute_one(self, x: Record) -> dict[Any, Any]:
+        """The old name of ``transform_one``."""
+        warnings.warn("impute_one is now called transform_one", DeprecationWarning, stacklevel=2)
+        return self.transform_one(x)
 
     def _is_missing(self, value: Any) -> bool:
         """Whether nothing or a word stands for a missing value, also of an attribute never learned."""
