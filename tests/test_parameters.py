@@ -34,8 +34,8 @@ from streamkarma.parameters.words import LEARNER_NAMES
 from streamkarma.regret import RegretTracker
 from streamkarma.regret.tracker import Tracker
 from streamkarma.synthetic import StreamSpec
-from streamkarma.synthetic_devices import DeviceSpec
-from streamkarma.synthetic_events import EventSpec
+from streamkarma.synthetic.devices import DeviceSpec
+from streamkarma.synthetic.events import EventSpec
 
 #: Parameters of estimators that are no options of the command line.
 ONLY_IN_PYTHON = {"average", "max_classes", "extra_experts", "max_pairwise_coordinates", "rank", "shrink"}

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from streamkarma.arrays import Floats, Ints
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
-from streamkarma.population import PERIOD
-from streamkarma.synthetic_labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.population import PERIOD
 
 #: Shares of a sensor's variance due to its device's level, and to the common dimensions.
 LEVEL, SHARED = 0.1, 0.3

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from streamkarma.arrays import Floats, Ints
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
-from streamkarma.population import Population, word_maker
-from streamkarma.synthetic_labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.population import Population, word_maker
 
 #: Each part's share of the variance of f.
 SHARES = {
