@@ -10,23 +10,33 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
 from bench_peers import ALL, ONE, OURS, RIVER
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import Bbox
 
 #: From a palette for the colour-blind.
 OURS_COLOUR, PEERS_COLOUR = "#d55e00", "#0072b2"
 #: Offsets of a label beside, below or above its point, in typographic points.
-NEAR = [(7, -3, "left"), (-7, -3, "right"), (0, -13, "center"), (0, 7, "center")]
+Spot = tuple[int, int, str]
+NEAR: list[Spot] = [(7, -3, "left"), (-7, -3, "right"), (0, -13, "center"), (0, 7, "center")]
+#: Pixels between labels.
+GAP = 4
+#: How many times farther a label beside its point is from any other point.
+FARTHER = 1.5
+#: How far above or below its point, in typographic points, a label is at most moved for clarity.
+REACH = 90
 
 
-def spots() -> Iterator[tuple[int, int, str]]:
+def spots() -> Iterator[Spot]:
     """Possible positions of a label, best first, at increasing distances without end."""
     yield from NEAR
     for away in count(14, 8):
@@ -45,22 +55,81 @@ def points(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def write_labels(axes: Axes, rows: list[dict[str, Any]], dots: list[Bbox]) -> None:
-    """Write each label at the first position where it covers no point and no other label."""
-    taken, frame = list(dots), axes.get_window_extent().padded(-10)
-    for row in rows:
-        point = (row["events_per_second"], row["error"])
-        for right, up, side in spots():
-            text = axes.annotate(row["label"], point, (right, up), textcoords="offset points", ha=side,
-                                 fontsize=7, color=colour(row))  # fmt: skip
-            box = text.get_window_extent()
-            if frame.x0 < box.x0 and box.x1 < frame.x1 and not any(map(box.overlaps, taken)):
-                break
+class Labels:
+    """Writes the label of each point where it covers nothing and cannot be taken for that of another point.
+
+    Parameters
+    ----------
+    axes
+        Where to write.
+    centres
+        The points, in pixels.
+    """
+
+    def __init__(self, axes: Axes, centres: Sequence[tuple[float, float]]) -> None:
+        self._axes, self._centres = axes, centres
+        self._frame = axes.get_window_extent().padded(-10)
+        self._dots = [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in centres]
+        self._boxes: list[Bbox] = []
+        self._lines: list[Path] = []
+
+    def write(self, row: dict[str, Any], at: int) -> None:
+        """Write the label of a row, whose point is the one at this index."""
+        spot = self._spot(row, at)
+        self._boxes.append(self._text(row, spot).get_window_extent().padded(GAP))
+        if spot not in NEAR:
+            self._lines.append(self._line(spot, at))
+            style = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+            self._axes.annotate("", place(row), (spot[0], spot[1] + 3), textcoords="offset points",
+                                arrowprops=style)  # fmt: skip
+
+    def _spot(self, row: dict[str, Any], at: int) -> Spot:
+        """The best position that is clear; if there is none within reach, the best one that is free."""
+        free = None
+        for spot in spots():
+            text = self._text(row, spot)
+            box = text.get_window_extent().padded(GAP)
             text.remove()
-        taken.append(box)
-        if (right, up, side) not in NEAR:
-            line = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-            axes.annotate("", point, (right, up + 3), textcoords="offset points", arrowprops=line)
+            inside = self._frame.x0 < box.x0 and box.x1 < self._frame.x1
+            if inside and not any(map(box.overlaps, [*self._dots, *self._boxes])):
+                free = free or spot
+                if self._is_clear(box, spot, at):
+                    return spot
+            if free is not None and abs(spot[1]) > REACH:
+                return free
+        raise AssertionError("positions never end")
+
+    def _is_clear(self, box: Bbox, spot: Spot, at: int) -> bool:
+        """Whether a free position crosses no line, and is closest to its own point or has a line to it."""
+        if any(line.intersects_bbox(box, filled=False) for line in self._lines):
+            return False
+        if spot not in NEAR:
+            line = self._line(spot, at)
+            return not any(line.intersects_bbox(other, filled=False) for other in self._boxes)
+        own = distance(box, self._centres[at])
+        others = [*self._centres[:at], *self._centres[at + 1 :]]
+        return all(distance(box, centre) >= FARTHER * own for centre in others)
+
+    def _text(self, row: dict[str, Any], spot: Spot) -> Annotation:
+        right, up, side = spot
+        return self._axes.annotate(row["label"], place(row), (right, up), textcoords="offset points", ha=side,
+                                   fontsize=7, color=colour(row))  # fmt: skip
+
+    def _line(self, spot: Spot, at: int) -> Path:
+        """The line from a label to its point, in pixels."""
+        (x, y), scale = self._centres[at], self._axes.figure.dpi / 72
+        return Path([(x, y), (x + scale * spot[0], y + scale * (spot[1] + 3))])
+
+
+def distance(box: Bbox, point: tuple[float, float]) -> float:
+    """The distance of a point from a box."""
+    x, y = point
+    return math.hypot(max(box.x0 - x, 0.0, x - box.x1), max(box.y0 - y, 0.0, y - box.y1))
+
+
+def place(row: dict[str, Any]) -> tuple[float, float]:
+    """The point of a row."""
+    return row["events_per_second"], row["error"]
 
 
 def colour(row: dict[str, Any]) -> str:
@@ -74,7 +143,7 @@ def figure(table: list[dict[str, Any]]) -> Figure:
     sheet = Figure(figsize=(6.3, 4.2), dpi=200, layout="constrained")
     axes = sheet.subplots()
     for row in rows:
-        axes.plot(row["events_per_second"], row["error"], "o", color=colour(row), markersize=5,
+        axes.plot(*place(row), "o", color=colour(row), markersize=5,
                   markerfacecolor="white" if row["where"] == ALL else colour(row))  # fmt: skip
     for name, ink in (("streamkarma", OURS_COLOUR), ("others", PEERS_COLOUR)):
         axes.plot([], [], "o", color=ink, markersize=5, label=name)
@@ -92,10 +161,12 @@ def figure(table: list[dict[str, Any]]) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     sheet.legend(loc="outside upper center", ncols=3, frameon=False, handletextpad=0.2)
     sheet.draw_without_rendering()
-    centres = axes.transData.transform([(row["events_per_second"], row["error"]) for row in rows])
+    centres = [tuple(each) for each in axes.transData.transform([place(row) for row in rows])]
     # Nothing drawn from now on may move the rest.
     sheet.set_layout_engine("none")
-    write_labels(axes, rows, [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in centres])
+    labels = Labels(axes, centres)
+    for at, row in enumerate(rows):
+        labels.write(row, at)
     return sheet
 
 

@@ -22,7 +22,7 @@ import click
 import orjson
 from csv_events import events as table
 
-from streamkarma.synthetic_devices import DeviceSpec, device_records
+from streamkarma.synthetic.devices import DeviceSpec, device_records
 
 Record = dict[str, Any]
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import system
+from streamkarma.arrays import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.printable import shown
 from streamkarma.replacing import replace
@@ -36,8 +37,6 @@ LONGEST_HEADER = 1 << 28
 #: Maximum number of characters of an integer; a longer one exceeds all floats, and is invalid.
 _MOST_DIGITS = 310
 _DIGEST_SIZE = hashlib.sha256().digest_size
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class Layout(NamedTuple):
@@ -60,7 +59,7 @@ def natural(value: Any, most: int = 2**53) -> int:
     return value
 
 
-def finite(value: Any) -> float:
+def checked_float(value: Any) -> float:
     """``value`` as a float if it is a finite number, else ValueError."""
     if type(value) not in (int, float) or not abs(value) < math.inf:
         raise ValueError(f"{shown(value)} is not a finite number")
@@ -262,7 +261,7 @@ def _loads(text: bytes) -> Any:
             text,
             object_pairs_hook=_object,
             parse_constant=_no_number,
-            parse_float=_finite,
+            parse_float=_parsed_float,
             parse_int=_integer,
         )
     except RecursionError as error:
@@ -280,7 +279,7 @@ def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _finite(text: str) -> float:
+def _parsed_float(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text} is out of range for a number")
@@ -290,7 +289,7 @@ def _finite(text: str) -> float:
 def _integer(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise ValueError("too many digits")
-    _finite(text)
+    _parsed_float(text)
     return int(text)
 
 

@@ -39,8 +39,8 @@ def as_json(line: str, level: str | None, more: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> said = orjson.loads(as_json("warning: no label", None, {"n": 1}))
-    >>> said["level"], said["event"], said["n"], sorted(said)
+    >>> line = orjson.loads(as_json("warning: no label", None, {"n": 1}))
+    >>> line["level"], line["event"], line["n"], sorted(line)
     ('warning', 'no label', 1, ['event', 'level', 'n', 'time'])
     """
     for beginning, its_level in _LEVELS.items():

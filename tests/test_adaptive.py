@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamkarma.arrays import Arrays
 from streamkarma.core.explicit import ADAGRAD, AROW, Explicit, Step
-from streamkarma.core.learner import Arrays
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from tests.reference import Array, loss_and_slope, multiclass_loss_and_slopes
 from tests.test_explicit import START, Items, block_of

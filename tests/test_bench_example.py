@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import example, given, settings
@@ -190,3 +191,40 @@ def test_no_label_of_the_picture_covers_another(programs: Any, points: list[tupl
     assert [text.get_text() for text in texts] == [row["tool"] for row in rows]
     boxes = [text.get_window_extent() for text in texts]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+#: Speeds and errors as in docs/speed-and-memory.md: five points lie close together.
+CROWDED = {
+    "explicit": (310e3, 0.0461),
+    "explicit, written": (275e3, 0.0461),
+    "explicit, 2 workers": (396e3, 0.0461),
+    "karma 512": (238e3, 0.1003),
+    "karma 512, 2 workers": (303e3, 0.1003),
+    "subspace": (240e3, 0.0035),
+    "auto": (74e3, 0.0032),
+    "auto, 2 workers": (102e3, 0.0032),
+    "river linear": (99e3, 0.1059),
+    "river imputing": (21e3, 0.1036),
+    "vw linear": (471e3, 0.1025),
+    "vw -q xm": (234e3, 0.0498),
+    "vw -q xm, all cores": (415e3, 0.0498),
+    "sklearn SGD": (90e3, 0.1154),
+}
+
+
+def test_each_label_of_the_picture_belongs_to_one_point(programs: Any) -> None:
+    rows = [
+        {"where": "one core", "tool": tool, "events_per_second": rate, "error": error}
+        for tool, (rate, error) in CROWDED.items()
+    ]
+    axes = programs("bench_picture").figure(rows).axes[0]
+    points = axes.transData.transform(list(CROWDED.values()))
+    labels = {text.get_text(): text.get_window_extent() for text in axes.texts if text.get_text()}
+    with_line = {text.xy for text in axes.texts if not text.get_text()}
+    for at, (tool, box) in enumerate(labels.items()):
+        nearest = np.clip(points, [box.x0, box.y0], [box.x1, box.y1])
+        away = np.linalg.norm(points - nearest, axis=1)
+        others = np.delete(away, at)
+        assert CROWDED[tool] in with_line or others.min() > 1.4 * away[at]
+    for one, other in combinations(labels.values(), 2):
+        assert not one.padded(3).overlaps(other.padded(3))

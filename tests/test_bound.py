@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamkarma.core.theory import GAMMAS, Bound, best_gamma, best_rho, horizon
 from streamkarma.regret.bound import doubled, embedding, regularity, squared_radius, subspace
-from streamkarma.regret.oracle import BoundEvents, LearnerProfile, bound_terms
+from streamkarma.regret.competitor import BoundEvents, LearnerProfile, bound_terms
 from tests.reference import Array, algorithm_1, explicit_features
 
 # Loss and slope of scores with labels -1 and 1; both have the Lipschitz constant 1.
@@ -230,7 +230,6 @@ def test_everything_is_spelled_out_in_json() -> None:
     bound = bound_of(low_rank(1), 2, False)
     said = json.loads(json.dumps(bound.as_dict()))
     assert said["total"] == said["estimation"] + said["regularisation"] + said["approximation"] == bound.total
-    said["squared_radius"] = said.pop("reach")
     assert [said[name] for name in Bound._fields] == list(bound)
 
 

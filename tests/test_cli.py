@@ -15,10 +15,10 @@ import pytest
 from streamkarma import KARMAClassifier, KARMARegressor, load, save
 from streamkarma.checkpoint import read
 from streamkarma.cli import cli, main
-from streamkarma.oracle import Oracle
 from streamkarma.synthetic import StreamSpec, records
-from streamkarma.synthetic_devices import DeviceSpec, device_records
-from streamkarma.synthetic_events import EventSpec, event_records
+from streamkarma.synthetic.devices import DeviceSpec, device_records
+from streamkarma.synthetic.events import EventSpec, event_records
+from streamkarma.synthetic.oracle import Oracle
 from tests.conftest import Program
 
 EVENTS = list(records(StreamSpec(attributes=6, rank=3), 300))

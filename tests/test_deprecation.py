@@ -36,3 +36,10 @@ def test_beside_wraps() -> None:
     with pytest.warns(DeprecationWarning, match="beside is now called wrap"):
         model = tracker.beside(dummy.PriorClassifier())
     assert tracker.metric().works_with(model)
+
+
+def test_impute_one_transforms() -> None:
+    imputer = SubspaceImputer()
+    imputer.learn_one({"a": 1.0, "b": 2.0})
+    with pytest.warns(DeprecationWarning, match="impute_one is now called transform_one"):
+        assert imputer.impute_one({"a": 1.0}) == imputer.transform_one({"a": 1.0})

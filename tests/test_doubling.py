@@ -154,7 +154,7 @@ def test_the_regret_of_such_a_run_is_under_the_bound_shown(
     said = json.loads((tmp_path / "s.json").read_text())["bound"]
     assert said["epochs"] == (1 if horizon else 9)
     assert said["T"] == 500
-    assert said["strays"] == ""
+    assert said["deviations"] == ""
     assert said["total"] == pytest.approx(
         sum(said[n] for n in ("estimation", "regularisation", "approximation"))
     )
@@ -184,4 +184,6 @@ def test_a_model_that_had_learned_before_is_outside_of_the_bound(
     assert streamkarma(*begun, records=events[:100]).code == 0
     done = streamkarma(*begun, "--regret", "zero", "--summary", "s.json", records=events[100:])
     assert done.code == 0
-    assert json.loads((tmp_path / "s.json").read_text())["bound"]["strays"] == "the model had learned before"
+    assert (
+        json.loads((tmp_path / "s.json").read_text())["bound"]["deviations"] == "the model had learned before"
+    )

@@ -99,7 +99,7 @@ def test_an_imputer_takes_nested_events() -> None:
     imputer = SubspaceImputer()
     for t in range(50):
         imputer.learn_one({"a": {"x": t % 5, "y": t % 5}})
-    assert imputer.impute_one({"a": {"x": 4}})["a.y"] == pytest.approx(4.0, abs=0.5)
+    assert imputer.transform_one({"a": {"x": 4}})["a.y"] == pytest.approx(4.0, abs=0.5)
 
 
 @pytest.mark.parametrize("library", [pd, pl])
@@ -200,6 +200,52 @@ def test_as_many_labels_and_weights_as_rows(model: Any) -> None:
         each.learn_many(frame, labels, w=(1.0, 2.0, 1.0) if each is plain else pd.Series([1.0, 2.0, 1.0]))
     assert plain.predict_one({"a": 2.5}) == other.predict_one({"a": 2.5})
     assert plain.vocabulary.tallies().tolist() == other.vocabulary.tallies().tolist()
+
+
+@pytest.mark.parametrize("model", [ExplicitKARMAClassifier, ExplicitKARMARegressor])
+def test_arguments_of_other_types_are_named(model: Any) -> None:
+    frame, learner = pd.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]}), model()
+    labels = {
+        "not pandas.DataFrame; frame\\['y'\\] is a column": frame[["y"]],
+        "not polars.DataFrame; frame": pl.from_pandas(frame[["y"]]),
+        "not an array of 2 dimensions": frame[["y"]].to_numpy(),
+        "not str": "01",
+        "not generator": iter(number for number in (0.0, 1.0)),
+    }
+    for what, y in labels.items():
+        with pytest.raises(UsageError, match=f"^y must be a column or a list, {what}"):
+            learner.learn_many(frame, y)
+    with pytest.raises(
+        UsageError, match=r"^w must be a column or a list, not pandas\.DataFrame; frame\['w'\]"
+    ):
+        learner.learn_many(frame, frame["y"], frame)
+    tables = {
+        r"numpy\.ndarray; pandas\.DataFrame\(X\) is one": frame.to_numpy(),
+        r"polars\.LazyFrame": pl.from_pandas(frame).lazy(),
+        r"pandas\.Series": frame["a"],
+        "dict": {"a": [1.0, 2.0]},
+    }
+    calls = [learner.predict_many, lambda X: learner.learn_many(X, [0.0, 1.0])]
+    for what, X in tables.items():
+        for call in [*calls, getattr(learner, "predict_proba_many", learner.predict_many)]:
+            with pytest.raises(UsageError, match=f"^X must be a data frame or a list of dicts, not {what}$"):
+                call(X)
+    assert learner.steps == 0
+
+
+@pytest.mark.parametrize("model", [KARMAMixtureClassifier, KARMAMixtureRegressor])
+def test_a_list_of_dicts_gives_a_list(model: Any) -> None:
+    events = [{"a": float(t % 5), "c": "xy"[t % 2]} for t in range(60)]
+    learner = model()
+    learner.learn_many(events, [t % 2 for t in range(60)])
+    learner.forget_last()
+    predicted = learner.predict_many(events[:4])
+    assert isinstance(predicted, list)
+    assert predicted == learner.predict_many(pd.DataFrame(events[:4])).tolist()
+    if model is KARMAMixtureClassifier:
+        chances = learner.predict_proba_many(events[:4])
+        assert chances == learner.predict_proba_many(pd.DataFrame(events[:4])).to_dict("records")
+        assert model().predict_many(events[:2]) == [None, None]
 
 
 def test_columns_whose_names_gave_their_places_up_keep_them() -> None:

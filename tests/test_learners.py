@@ -364,7 +364,7 @@ def test_what_has_a_low_rank_is_completed() -> None:
             if t < 2000:
                 model.learn_one(row)
             elif len(row) >= 6:
-                completed = model.impute_one(row)
+                completed = model.transform_one(row)
                 assert {name: completed[name] for name in row} == row
                 assert completed.keys() == full.keys()
                 errors += [completed[name] - full[name] for name in full.keys() - row.keys()]
@@ -379,26 +379,55 @@ def test_what_is_observed_comes_first_and_in_its_order() -> None:
     names = [f"x{i}" for i in range(30)]
     imputer.learn_one(dict.fromkeys(names, 1.0))
     event = dict.fromkeys(reversed(names[:20]), 2.0)
-    assert list(imputer.impute_one(event)) == [*event, *names[20:]]
+    assert list(imputer.transform_one(event)) == [*event, *names[20:]]
 
 
 def test_categories_are_completed_and_nothing_else_is_touched() -> None:
     imputer = SubspaceImputer()
-    assert imputer.impute_one({"a": 1.0, "b": None}) == {"a": 1.0}
+    assert imputer.transform_one({"a": 1.0, "b": None}) == {"a": 1.0}
     for t in range(600):
         imputer.learn_one({"wind": "NSE"[t % 3], "speed": 10.0 * (t % 3), "gust": "yes" if t % 3 else "no"})
     before = what_it_knows(imputer)
-    assert imputer.impute_one({"speed": 0.0})["wind"] == "N"
-    assert imputer.impute_one({"speed": 20.0, "gust": None}) == {"speed": 20.0, "gust": "yes", "wind": "E"}
-    assert imputer.impute_one({"wind": "N"})["gust"] == "no"
-    assert imputer.impute_one({"wind": "S"})["speed"] == pytest.approx(10.0, abs=1.0)
-    unknown = imputer.impute_one({"moon": "full", "wind": "W", "tide": 3.5})
+    assert imputer.transform_one({"speed": 0.0})["wind"] == "N"
+    assert imputer.transform_one({"speed": 20.0, "gust": None}) == {"speed": 20.0, "gust": "yes", "wind": "E"}
+    assert imputer.transform_one({"wind": "N"})["gust"] == "no"
+    assert imputer.transform_one({"wind": "S"})["speed"] == pytest.approx(10.0, abs=1.0)
+    unknown = imputer.transform_one({"moon": "full", "wind": "W", "tide": 3.5})
     assert unknown.keys() == {"moon", "wind", "tide", "speed", "gust"}
     assert (unknown["moon"], unknown["wind"], unknown["tide"]) == ("full", "W", 3.5)
     assert what_it_knows(imputer) == before
     with pytest.raises(RecordError, match="attribute 'speed' is infinite"):
         imputer.learn_one({"speed": math.inf, "new": 1.0})
     assert what_it_knows(imputer) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "event"),
+    [
+        ({}, {"speed": 20.0, "gust": "yes", "wind": "?"}),
+        ({}, {"speed": "NA", "gust": " n/a ", "wind": "E"}),
+        ({}, {"speed": 1e9, "gust": "yes", "wind": "E"}),
+        ({"na": ["unknown"]}, {"speed": "Unknown", "gust": "yes", "wind": "E"}),
+        ({"sentinel": {"speed": -1}}, {"speed": -1, "gust": "yes", "wind": "E"}),
+        ({"kinds": {"speed": "number"}}, {"speed": "fast", "gust": "yes", "wind": "E"}),
+    ],
+)
+def test_what_counts_as_missing_is_completed(options: dict[str, Any], event: dict[str, Any]) -> None:
+    imputer = SubspaceImputer(**options).clone()
+    # Nothing is known of any attribute yet.
+    assert not {"?", "NA", " n/a ", "Unknown"} & set(imputer.transform_one(event).values())
+    for t in range(600):
+        imputer.learn_one({"wind": "NSE"[t % 3], "speed": 10.0 * (t % 3), "gust": "yes" if t % 3 else "no"})
+    completed = imputer.transform_one(event)
+    assert completed == {"speed": pytest.approx(20.0, abs=1.0), "gust": "yes", "wind": "E"}
+
+
+def test_what_the_encoder_cannot_place_is_kept() -> None:
+    imputer = SubspaceImputer(na=["unknown"], max_name_bytes=8)
+    for t in range(20):
+        imputer.learn_one({"wind": "NS"[t % 2], "none": t % 2 == 0})
+    event = {"wind": "northerly wind", "none": True, "new": "?"}
+    assert imputer.transform_one(event) == event
 
 
 def of_every_kind(seed: int, events: int = 1500) -> Iterator[dict[str, Any]]:
@@ -423,7 +452,7 @@ def test_what_is_filled_in_is_of_the_kind_of_its_attribute(form: dict[str, Any])
     imputer = SubspaceImputer(**form)
     for event in of_every_kind(5):
         imputer.learn_one(event)
-    filled = imputer.impute_one({})
+    filled = imputer.transform_one({})
     assert filled.keys() == {"gain", "temp", "user"}
     assert 500 < filled["gain"] < 2500
     assert 20 < filled["temp"] < 21
@@ -545,5 +574,5 @@ def test_thousands_of_categories_are_taken(form: str) -> None:
 def test_what_is_completed_are_numbers(name: str, options: dict[str, Any]) -> None:
     imputer = SubspaceImputer(**options)
     for x, _ in BAD[name][:400]:
-        assert all(isinstance(v, str) or math.isfinite(v) for v in imputer.impute_one(x).values())
+        assert all(isinstance(v, str) or math.isfinite(v) for v in imputer.transform_one(x).values())
         imputer.learn_one(x)

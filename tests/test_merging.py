@@ -320,6 +320,8 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
     assert shown["merged_from"] == [{"name": path, "learned": 60} for path in files]
     assert shown["events"] == 180
     assert shown["task"] == "multiclass"
+    listed = streamkarma("inspect", str(tmp_path / "all.karma")).stdout.decode()
+    assert ", ".join(f"{path} (60 learned)" for path in files) in listed
     more = written(tmp_path / "more.jsonl", stream("multiclass", 40, 5))
     result = streamkarma("learn", more, "--model", str(tmp_path / "all.karma"))
     assert [row["n"] for row in result.rows][:2] == [181, 182]

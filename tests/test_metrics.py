@@ -19,7 +19,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from streamkarma.estimators.results import finite, probabilities
+from streamkarma.estimators.results import clipped, probabilities
 from streamkarma.runtime.evaluator import RunningMetrics
 from streamkarma.runtime.metrics import SCORE_BINS, ClassificationMetrics, RegressionMetrics
 from tests.loops import run_of
@@ -101,9 +101,9 @@ def test_new_classes_and_labels_that_are_none() -> None:
 def test_what_overflowed_is_left_out_and_says_nothing_on_stderr() -> None:
     """Warnings are errors here."""
     scores = np.array([np.inf, -np.inf, np.nan, 1e308, 0.0])
-    chances = probabilities(finite(scores[:, None]), 2)
+    chances = probabilities(clipped(scores[:, None]), 2)
     assert chances[:, 1].tolist() == [1.0, 0.0, 0.5, 1.0, 0.5]
-    several = probabilities(finite(np.array([[np.inf, 0.0, -np.inf], [np.nan, 0.0, -np.inf]])), 3)
+    several = probabilities(clipped(np.array([[np.inf, 0.0, -np.inf], [np.nan, 0.0, -np.inf]])), 3)
     assert several.tolist() == [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
     metrics = ClassificationMetrics()
     metrics.update(np.array([1, 0, 1, 1, 0]), np.array([1, 0, 0, 1, 0]))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamkarma.oracle import Oracle
+from streamkarma.synthetic.oracle import Oracle
 
 
 def test_an_oracle_of_a_regression() -> None:

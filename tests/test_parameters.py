@@ -34,8 +34,8 @@ from streamkarma.parameters.words import LEARNER_NAMES
 from streamkarma.regret import RegretTracker
 from streamkarma.regret.tracker import Tracker
 from streamkarma.synthetic import StreamSpec
-from streamkarma.synthetic_devices import DeviceSpec
-from streamkarma.synthetic_events import EventSpec
+from streamkarma.synthetic.devices import DeviceSpec
+from streamkarma.synthetic.events import EventSpec
 
 #: Parameters of estimators that are no options of the command line.
 ONLY_IN_PYTHON = {"average", "max_classes", "extra_experts", "max_pairwise_coordinates", "rank", "shrink"}
@@ -152,7 +152,7 @@ def test_the_imputer_forgets_by_any_number(half_life: Any) -> None:
     for imputer in imputers:
         for t in range(300):
             imputer.learn_one({"a": t % 7, "b": 2.0 * (t % 7) + (t > 200)})
-    assert imputers[0].impute_one({"a": 3}) == imputers[1].impute_one({"a": 3})
+    assert imputers[0].transform_one({"a": 3}) == imputers[1].transform_one({"a": 3})
 
 
 def test_a_class_has_one_weight() -> None:
@@ -229,6 +229,14 @@ def test_words_and_constants_are_those_of_the_core() -> None:
     assert all(name in LEARNING["loss"].help for name in {**CLASSIFICATION, **REGRESSION})
     assert LEARNING["regularity"].default_text == str(DEFAULT_REGULARITY)
     assert set(LEARNERS) == set(LEARNER_NAMES)
+
+
+@pytest.mark.parametrize("learner", LEARNER_NAMES)
+def test_both_kinds_of_a_learner_have_their_parameters_in_the_same_order(learner: str) -> None:
+    classifier, regressor = (list(signature(kind).parameters) for kind in LEARNERS[learner])
+    assert [name for name in classifier if name in regressor] == [
+        name for name in regressor if name in classifier
+    ]
 
 
 @pytest.mark.parametrize("kind", [RegretTracker, Tracker])

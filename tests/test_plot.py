@@ -61,7 +61,7 @@ def rows(made: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def bound(total: float) -> dict[str, Any]:
-    return {"events": [256, 16384], "total": [total / 8, total]}
+    return {"events": [256, 16384], "regret_bound": [total / 8, total]}
 
 
 def with_two_learners() -> dict[str, Any]:
@@ -272,7 +272,7 @@ def test_a_stream_without_labels(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_is_left_out(tmp_path: Path) -> None:
-    made = report(["zero", "full"], bound={"events": [256, 512], "total": [math.inf, math.nan]})
+    made = report(["zero", "full"], bound={"events": [256, 512], "regret_bound": [math.inf, math.nan]})
     rows(made, "zero")[-1].update(regret=-math.inf, baseline_loss=math.inf, held_out_loss=math.nan)
     made["learners"]["karma"]["curve"]["mean_loss"][0] = math.inf
     draw(made, str(tmp_path / "p.svg"))

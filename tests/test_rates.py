@@ -371,7 +371,7 @@ def test_nobody_else_meets_what_is_not_filled_in(tmp_path: Path) -> None:
     imputer = SubspaceImputer()
     for event in events:
         imputer.learn_one({name: value for name, value in event.items() if name != "y"})
-    assert set(imputer.impute_one({"x": 1.0})) == {"x", "user"}
+    assert set(imputer.transform_one({"x": 1.0})) == {"x", "user"}
 
 
 def test_the_running_regret_knows_nothing_of_them(tmp_path: Path) -> None:

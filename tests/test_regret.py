@@ -33,11 +33,11 @@ from streamkarma.events.block import Block
 from streamkarma.events.reservoir import Reservoir, ReservoirSnapshot, uniform
 from streamkarma.regret.background_fit import BackgroundFit, request
 from streamkarma.regret.calibration import Calibration
+from streamkarma.regret.competitor import LearnerProfile
 from streamkarma.regret.fit import FOLDS, Fit
 from streamkarma.regret.hindsight import EventTable, compare_losses, evaluate_baseline
 from streamkarma.regret.loss_curves import LossCurve, RecentLosses
 from streamkarma.regret.losses import STRENGTH, pointwise_loss, wrong
-from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.rows import per_event
 from streamkarma.regret.sufficient_stats import SufficientStats
 from streamkarma.regret.tracker import FIRST, Tracker, parse_baselines

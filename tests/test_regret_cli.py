@@ -78,27 +78,51 @@ def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path
     )
     done = streamkarma(*paper, "--full", "full", "--no-normalize", records=EVENTS[:200])
     bound = summary(tmp_path)["bound"]
-    assert bound["strays"] == ""
+    assert bound["deviations"] == ""
     assert bound["total"] >= bound["regret"] == summary(tmp_path)["regret"]["projection-full"]["regret"]
     assert "estimation" in done.stderr
     done = streamkarma(*paper, "--ignore", "full", records=EVENTS[:200])
     bound = summary(tmp_path)["bound"]
-    assert bound["reach"] == 1.0
+    assert bound["squared_radius"] == 1.0
     assert "need complete vectors" in bound["unknown"]
     streamkarma("learn", "--learner", "karma", "--no-predictions", "--regret", "zero", "--ignore", "full",
                 "--summary", "s.json", records=EVENTS[:200])  # fmt: skip
-    assert "not 1/(ρt)" in summary(tmp_path)["bound"]["strays"]
+    assert "not 1/(ρt)" in summary(tmp_path)["bound"]["deviations"]
     streamkarma(*paper, "--full", "full", "--loss", "squared_hinge", records=EVENTS[:200])
-    assert "squared_hinge: its slope has no bound" in summary(tmp_path)["bound"]["strays"]
+    assert "squared_hinge: its slope has no bound" in summary(tmp_path)["bound"]["deviations"]
     streamkarma(*paper, "--full", "full", "--regret-memory", "100", records=EVENTS[:200])
-    assert "those of a sample of 100 events" in summary(tmp_path)["bound"]["strays"]
+    assert "those of a sample of 100 events" in summary(tmp_path)["bound"]["deviations"]
     heavy = [{**record, "w": 1 + n % 7} for n, record in enumerate(EVENTS[:200])]
     for memory, most in (("200", 7.0), ("100", None)):
         streamkarma(*paper, "--ignore", "full", "--weight", "w", "--regret-memory", memory, records=heavy)
         assert summary(tmp_path)["bound"]["L"] == most
     weighted = streamkarma(*paper, "--full", "full", "--class-weight", "1=100", records=EVENTS[:200])
-    assert "--class-weight: it learns from other losses" in summary(tmp_path)["bound"]["strays"]
+    assert "--class-weight: it learns from other losses" in summary(tmp_path)["bound"]["deviations"]
     assert "the theorem does not cover this run: --class-weight" in weighted.stderr
+
+
+@pytest.mark.parametrize("rho", ["0.1", "auto"])
+def test_a_budget_is_outside_of_the_theorem_only_once_it_prunes(
+    streamkarma: Program, tmp_path: Path, rho: str
+) -> None:
+    events = list(records(StreamSpec(attributes=3, rank=1, observed=0.6), 200, full=True))
+    for budget, deviations in (("512", ""), ("2", "support vectors were pruned (--budget)")):
+        done = streamkarma("learn", "--no-predictions", "--rho", rho, "--regret", "zero", "--full", "full",
+                           "--budget", budget, "--summary", "s.json", records=events)  # fmt: skip
+        assert done.code == 0
+        assert summary(tmp_path)["bound"]["deviations"] == deviations
+        assert ("the theorem does not cover this run" in done.stderr) == bool(deviations)
+
+
+def test_the_regret_bound_of_a_report_is_the_tighter_of_the_two(streamkarma: Program, tmp_path: Path) -> None:
+    done = streamkarma("regret", "--regret", "zero", "--learner", "karma", "--rho", "0.1", "--full", "full",
+                       "--json", "r.json", records=EVENTS[:300])  # fmt: skip
+    assert done.code == 0
+    report = json.loads((tmp_path / "r.json").read_text())
+    rows = report["learners"]["karma"]["regret"]["projection-full"]
+    tightest = [min(row["bound"]["total"], row["bound"]["ceiling"] - row["baseline_loss"]) for row in rows]
+    assert report["bound"] == {"events": [row["events"] for row in rows], "regret_bound": tightest}
+    assert all(row["regret"] <= most for row, most in zip(rows, tightest, strict=True))
 
 
 def test_a_loss_that_is_not_compared_in_is_replaced(streamkarma: Program, tmp_path: Path) -> None:

@@ -209,10 +209,10 @@ def test_the_imputer_forgets_too() -> None:
     rng = np.random.default_rng(0)
     for x in rng.standard_normal(200):
         imputer.learn_one({"a": x, "b": 2.0 * x})
-    assert imputer.impute_one({"a": 1.0})["b"] == pytest.approx(2.0, abs=0.3)
+    assert imputer.transform_one({"a": 1.0})["b"] == pytest.approx(2.0, abs=0.3)
     for i, x in enumerate(rng.standard_normal(3000)):
         imputer.learn_one({"a": x, f"c{i // 1500}": -x})
-    assert set(imputer.impute_one({"a": 1.0})) <= {"a", "c0", "c1"}
+    assert set(imputer.transform_one({"a": 1.0})) <= {"a", "c0", "c1"}
 
 
 def looped(plan: dict[str, Any], stream: list[dict[str, Any]], most: int, fields: Fields, wait: int) -> Kept:

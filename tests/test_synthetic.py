@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkarma.blocktarget import block_target, block_weights, target_deviation
 from streamkarma.errors import UsageError
 from streamkarma.synthetic import StreamSpec, records
-from streamkarma.synthetic_labels import CHUNK
+from streamkarma.synthetic.block_target import block_target, block_weights, target_deviation
+from streamkarma.synthetic.labels import CHUNK
 from tests.reference import Array, explicit_features
 
 

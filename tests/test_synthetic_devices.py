@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkarma import synthetic_devices
 from streamkarma.errors import UsageError
-from streamkarma.synthetic_devices import PAUSE, REPORTED, SILENCE, DeviceSpec, device_records
-from streamkarma.synthetic_labels import CHUNK
+from streamkarma.synthetic import devices as generator
+from streamkarma.synthetic.devices import PAUSE, REPORTED, SILENCE, DeviceSpec, device_records
+from streamkarma.synthetic.labels import CHUNK
 
 Rows = list[dict[str, Any]]
 
@@ -133,7 +133,7 @@ def test_products_of_two_sensors_contribute_their_share() -> None:
         states = np.array([[1.0, *row["full"].values()] for row in rows])
         means = np.array([row["oracle"]["mean"] for row in rows])
         found.append(np.linalg.lstsq(states, means)[1][0] / ((means - means.mean()) ** 2).sum())
-    assert np.mean(found) == pytest.approx(synthetic_devices.PRODUCTS, rel=0.3)
+    assert np.mean(found) == pytest.approx(generator.PRODUCTS, rel=0.3)
 
 
 def test_devices_come_and_go() -> None:
@@ -171,7 +171,7 @@ def test_some_devices_report_more_often_than_others() -> None:
 
 def test_what_is_remembered_is_worth_much(monkeypatch: pytest.MonkeyPatch) -> None:
     # If nothing moves between reports, reported values are the current ones, to the last digit.
-    monkeypatch.setattr(synthetic_devices, "GLIDE", 0.0)
+    monkeypatch.setattr(generator, "GLIDE", 0.0)
     said: dict[str, dict[str, float]] = defaultdict(dict)
     for row in made(3000, full=True, devices=5, turnover=0.0):
         said[row["device"]] |= sensors(row)

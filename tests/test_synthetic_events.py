@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from streamkarma.errors import UsageError
-from streamkarma.population import PERIOD, Population, word_maker
-from streamkarma.synthetic_events import (
+from streamkarma.synthetic.events import (
     MISSING,
     NUMBERS,
     SHARES,
@@ -19,7 +18,8 @@ from streamkarma.synthetic_events import (
     EventSpec,
     event_records,
 )
-from streamkarma.synthetic_labels import CHUNK
+from streamkarma.synthetic.labels import CHUNK
+from streamkarma.synthetic.population import PERIOD, Population, word_maker
 
 Rows = list[dict[str, Any]]
 

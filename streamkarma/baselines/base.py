@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.arrays import Floats
 from streamkarma.baselines.tuning import Criterion, Holdout
 from streamkarma.baselines.validation import validated
 

@@ -10,10 +10,11 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (makes 
 from sklearn.impute import IterativeImputer
 from sklearn.utils import check_random_state
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.machines import Machine, fit_features, kind_of
 from streamkarma.baselines.progress import Progress
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tables import Scaler
 from streamkarma.baselines.tuning import Choice
 
 

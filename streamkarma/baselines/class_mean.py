@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.imputer_base import Imputer
-from streamkarma.baselines.tables import Floats, Scaler, moments
+from streamkarma.baselines.tables import Scaler, moments
 from streamkarma.baselines.validation import validated
 
 

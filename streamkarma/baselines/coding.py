@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.arrays import Floats
 from streamkarma.events.flatten import flatten
 from streamkarma.events.frames import is_frame, records_of
 from streamkarma.events.values import as_number, is_missing

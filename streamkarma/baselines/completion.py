@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, BaselineClassifier, BaselineRegressor
-from streamkarma.baselines.tables import Floats, Scaler, zero_filled
+from streamkarma.baselines.tables import Scaler, zero_filled
 from streamkarma.baselines.tuning import FEWEST, error, held_out
 
 #: Factor from one μ of the continuation to the next, and from the first singular value to the

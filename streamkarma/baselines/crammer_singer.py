@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.arrays import Floats
 
 #: The tolerance of the ascent, and its maximum number of rounds.
 TOL = 1e-5

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.cluster import kmeans_plusplus
 
-from streamkarma.baselines.tables import Bools, Floats, moments, patterns, zero_filled
+from streamkarma.arrays import Bools, Floats
+from streamkarma.baselines.tables import moments, patterns, zero_filled
 
 #: Numbers in a stack of matrices that are inverted together: tens of megabytes.
 STACK = 4_000_000

@@ -15,8 +15,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.imputer_base import AcceptsMissing
-from streamkarma.baselines.tables import Floats, Scaler, moments
+from streamkarma.baselines.tables import Scaler, moments
 
 Codes = NDArray[np.intp]
 

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Bools, Floats
 from streamkarma.baselines.base import WeightedClassifier
 from streamkarma.baselines.density import STACK, Gauss
 from streamkarma.baselines.machines import Kernels, fit_gram
 from streamkarma.baselines.progress import Progress
-from streamkarma.baselines.tables import Bools, Floats, Scaler, patterns
+from streamkarma.baselines.tables import Scaler, patterns
 from streamkarma.baselines.tuning import WIDTHS, Choice, candidates
 
 

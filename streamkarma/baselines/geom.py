@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
+from streamkarma.arrays import Bools, Floats
 from streamkarma.baselines.base import WeightedClassifier
 from streamkarma.baselines.density import STACK
 from streamkarma.baselines.hinge import kernel_svm, linear_svm
 from streamkarma.baselines.progress import Progress
-from streamkarma.baselines.tables import Bools, Floats, Scaler, patterns, zero_filled
+from streamkarma.baselines.tables import Scaler, patterns, zero_filled
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
 
 #: Lower limit of the share of ‖w‖ in an example's subspace. With no limit, the constraint of an example whose

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.arrays import Floats
 
 #: Tolerance: the duality gap relative to the objective.
 GAP = 1e-9

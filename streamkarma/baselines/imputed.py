@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.class_mean import ClassMeanImputer
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer, RegressionImputer
 from streamkarma.baselines.interpolation import InterpolationImputer
 from streamkarma.baselines.iterated_svd import SVDImputer
 from streamkarma.baselines.machines import Machine, fit_features, kind_of
-from streamkarma.baselines.tables import Floats, Scaler, moments
+from streamkarma.baselines.tables import Scaler, moments
 from streamkarma.baselines.tuning import Choice, class_codes
 
 #: The imputers by name, each created from a seed.

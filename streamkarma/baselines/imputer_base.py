@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.arrays import Floats
+from streamkarma.baselines.tables import Scaler
 from streamkarma.baselines.validation import validated
 
 

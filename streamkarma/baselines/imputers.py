@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from streamkarma.arrays import Bools, Floats
 from streamkarma.baselines.density import Gauss, SphericalMixture
 from streamkarma.baselines.imputer_base import Imputer
-from streamkarma.baselines.tables import Bools, Floats, zero_filled
+from streamkarma.baselines.tables import zero_filled
 
 
 class GaussImputer(Imputer):

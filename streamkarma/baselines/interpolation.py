@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.imputer_base import Imputer
-from streamkarma.baselines.tables import Floats, Scaler, moments
+from streamkarma.baselines.tables import Scaler, moments
 
 
 class InterpolationImputer(Imputer):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.imputer_base import Imputer
-from streamkarma.baselines.tables import Floats, Scaler, moments, patterns
+from streamkarma.baselines.tables import Scaler, moments, patterns
 
 #: The largest rank tried if none is given.
 MOST_RANKS = 8

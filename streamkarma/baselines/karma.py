@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.machines import Kernels, fit_gram
-from streamkarma.baselines.tables import Floats, Scaler, zero_filled
+from streamkarma.baselines.tables import Scaler, zero_filled
 from streamkarma.baselines.tuning import Choice
 from streamkarma.core.kernel import growth
 

@@ -18,9 +18,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.crammer_singer import crammer_singer, crammer_singer_kernel
 from streamkarma.baselines.hinge import kernel_svm, linear_svm
-from streamkarma.baselines.tables import Floats
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, Holdout, candidates, class_codes, middle
 
 #: The share of rows assumed for a class without any, in multinomial scores.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from sklearn.utils import check_array, check_random_state
 
-from streamkarma.baselines.tables import Floats
+from streamkarma.arrays import Floats
 
 #: Directions of standardised columns with less than this fraction of the largest variance count as constant.
 NO_VARIANCE = 1e-12

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.baselines.tables import Bools, Floats, Scaler, zero_filled
+from streamkarma.arrays import Bools, Floats
+from streamkarma.baselines.tables import Scaler, zero_filled
 
 #: Ridge penalty per row on standardised columns, which keeps collinear columns solvable.
 RIDGE = 1e-3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import BaselineClassifier, BaselineRegressor
 from streamkarma.baselines.priors import PriorBaseline, SingleImputation
-from streamkarma.baselines.tables import Floats
 from streamkarma.baselines.tuning import Choice
 
 

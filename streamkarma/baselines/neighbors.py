@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
-from streamkarma.baselines.tables import Floats, Scaler, moments, zero_filled
+from streamkarma.baselines.tables import Scaler, moments, zero_filled
 
 #: Candidate numbers of neighbours for the holdout; the largest, smoothest one first.
 NUMBERS = (25, 15, 9, 5, 3, 1)

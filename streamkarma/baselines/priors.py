@@ -16,11 +16,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline
 from streamkarma.baselines.class_mean import ClassMeanImputer
 from streamkarma.baselines.feature_mean import MeanFeatImputer
 from streamkarma.baselines.imputers import GaussImputer, MixtureImputer
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tables import Scaler
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, Holdout, candidates, class_codes, middle
 
 #: The names accepted by ``Prior.named``.

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.iterated_svd import iterated
 from streamkarma.baselines.machines import Machine, kind_of, width_unit
-from streamkarma.baselines.tables import Floats, Scaler, patterns
+from streamkarma.baselines.tables import Scaler, patterns
 from streamkarma.baselines.tuning import GRID, WIDTHS, Choice, candidates, middle
 
 #: The largest rank tried, besides the full one.

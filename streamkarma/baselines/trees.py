@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import Baseline, WeightedClassifier, WeightedRegressor
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tables import Scaler
 
 
 class _Trees(Baseline):

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.progress import Progress
-from streamkarma.baselines.tables import Floats
 
 #: The default grid of C, smallest first.
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import BaselineClassifier, BaselineRegressor
 from streamkarma.baselines.priors import Prior, PriorBaseline, Problem
 from streamkarma.baselines.progress import Progress
-from streamkarma.baselines.tables import Floats
 from streamkarma.baselines.tuning import REPEATS, Choice, Holdout
 from streamkarma.baselines.wii_search import Imputations, Search
 

@@ -12,8 +12,8 @@ from scipy.optimize import brentq, minimize
 from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.priors import Decision
-from streamkarma.baselines.tables import Floats
 
 #: Smaller weights are dropped as rounding errors of unused completions.
 LEAST_WEIGHT = 1e-8

@@ -1,4 +1,4 @@
-"""attach."""
+"""attach: predict and learn Kafka topics."""
 
 from __future__ import annotations
 

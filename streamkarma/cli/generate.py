@@ -155,10 +155,10 @@ def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **option
     from itertools import islice
 
     from streamkarma.connectors.jsonlines.sink import JsonLinesSink
-    from streamkarma.oracle import Oracle
     from streamkarma.synthetic import StreamSpec, records
-    from streamkarma.synthetic_devices import DeviceSpec, device_records
-    from streamkarma.synthetic_events import EventSpec, event_records
+    from streamkarma.synthetic.devices import DeviceSpec, device_records
+    from streamkarma.synthetic.events import EventSpec, event_records
+    from streamkarma.synthetic.oracle import Oracle
 
     oracle = None
     if kind == "events":

@@ -1,4 +1,4 @@
-"""merge."""
+"""merge: unite models that were trained separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pull."""
+"""pull: the merge of the models that processes share through a topic, as a file."""
 
 from __future__ import annotations
 

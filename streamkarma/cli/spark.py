@@ -1,4 +1,4 @@
-"""backfill and stream."""
+"""backfill and stream: learn past events, and score topics, on Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""learn, predict and inspect."""
+"""learn, predict and inspect: the stream of a file or a pipe, and what is in a model file."""
 
 from __future__ import annotations
 
@@ -117,6 +117,10 @@ def inspect(model: str, json: bool) -> None:
         click.echo(dumps(content))
         return
     names, values = content.pop("attributes"), content.pop("values")
+    if "merged_from" in content:
+        content["merged_from"] = [
+            f"{part['name']} ({part['learned']:,} learned)" for part in content["merged_from"]
+        ]
     for name, value in content.items():
         if isinstance(value, dict):
             click.echo(f"{name}:")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma import _engine
-from streamkarma.core.learner import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats
 
 Tickets = NDArray[np.uint64]
 

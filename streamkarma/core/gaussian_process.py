@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from streamkarma import _engine
 from streamkarma.core.learner import Learner
-
-__all__ = ["GaussianProcess"]
-
-#: Maximum number of events that it is fitted to, by default.
-WINDOW = 4096
+from streamkarma.core.refitted_trees import WINDOW
 
 
 class GaussianProcess(Learner):
@@ -19,8 +15,6 @@ class GaussianProcess(Learner):
 
     Parameters
     ----------
-    window
-        Maximum number of events that it is fitted to, 1 to 32,768.
     half_life
         Half-life in events, 1 or more; 0 for never.
 
@@ -41,8 +35,8 @@ class GaussianProcess(Learner):
     True
     """
 
-    def __init__(self, window: int = WINDOW, half_life: float = 0.0) -> None:
-        self.window, self.half_life = window, half_life
+    def __init__(self, half_life: float = 0.0) -> None:
+        self.half_life = half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.gaussian_process(self.window, self.half_life)
+        return _engine.gaussian_process(WINDOW, self.half_life)

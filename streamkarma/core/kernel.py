@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from streamkarma.arrays import Floats
 from streamkarma.errors import UsageError
 from streamkarma.printable import shown
-
-Floats = NDArray[np.float64]
 
 Overlap = TypeVar("Overlap", float, Floats)
 

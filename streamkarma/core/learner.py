@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.events.block import Block
 
-Floats = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
 #: Raw targets, and the centre and spread of their scores.
 Units = tuple[Floats, Floats, Floats]
 

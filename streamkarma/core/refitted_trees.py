@@ -61,8 +61,6 @@ class RandomisedTrees(Learner):
 
     Parameters
     ----------
-    window
-        Maximum number of events that trees are fitted to, 1 to 32,768.
     half_life
         Half-life in events, 1 or more; 0 for never.
 
@@ -86,8 +84,8 @@ class RandomisedTrees(Learner):
     True
     """
 
-    def __init__(self, window: int = WINDOW, half_life: float = 0.0) -> None:
-        self.window, self.half_life = window, half_life
+    def __init__(self, half_life: float = 0.0) -> None:
+        self.half_life = half_life
 
     def create(self) -> _engine.Learner:
-        return _engine.randomised_trees(self.window, self.half_life)
+        return _engine.randomised_trees(WINDOW, self.half_life)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
-from streamkarma.core.learner import ANY, Arrays, Learner
+from streamkarma.arrays import Arrays
+from streamkarma.core.learner import ANY, Learner
 from streamkarma.events.block import Block
 
 

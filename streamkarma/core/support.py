@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from streamkarma import _engine
-from streamkarma.core.learner import Floats, Learner
+from streamkarma.arrays import Floats
+from streamkarma.core.learner import Learner
 from streamkarma.core.theory import Schedule
 
 #: What to do when there is one support vector too many.

@@ -104,11 +104,9 @@ class Bound(NamedTuple):
         return self.estimation + self.regularisation + self.approximation
 
     def as_dict(self) -> dict[str, float]:
-        """All terms, for JSON; there the squared radius is called ``reach``."""
-        terms = self._asdict()
-        terms["reach"] = terms.pop("squared_radius")
+        """All terms, for JSON."""
         return {
-            **terms,
+            **self._asdict(),
             "estimation": self.estimation,
             "regularisation": self.regularisation,
             "approximation": self.approximation,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
-from streamkarma.core.learner import Arrays
+from streamkarma.arrays import Arrays
 from streamkarma.events.block import Block
 
 

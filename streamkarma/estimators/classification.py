@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded, logistic, relabel
-from streamkarma.checkpoint import finite
+from streamkarma.arrays import Arrays
+from streamkarma.checkpoint import checked_float
 from streamkarma.core.conformal import PredictionSets
-from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import RecordError, UsageError
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.costs import Costs, check_threshold, choose, greater_of, plain_costs
-from streamkarma.estimators.frames import column_like, frame_like
+from streamkarma.estimators.frames import column_like, frame_like, row_count
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.estimators.results import ClassificationResult, joined, padded, probabilities
 from streamkarma.estimators.settings import check_count
@@ -122,14 +123,30 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         return scores
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it."""
+        """Probability of every class seen so far, as a frame of the kind of ``X``, one row per row of it.
+
+        For a list of dicts, as a list of dicts.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: ``X`` is neither.
+        """
         return frame_like(X, self._probabilities(X), self._labels.known)
 
     def predict_many(self, X: Any) -> Any:
-        """As ``predict_one`` for every row, in a column of the kind of ``X``; None before the first."""
+        """As ``predict_one`` for every row, in a column of the kind of ``X``; None before the first label.
+
+        For a list of dicts, in a list.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: ``X`` is neither.
+        """
         known = self._labels.known
         if not known:
-            return column_like(X, [None] * len(X))
+            return column_like(X, [None] * row_count(X))
         chances = self._probabilities(X)
         best = chances.argmax(axis=1) if self.threshold is None else self._decide(chances.tolist())
         return column_like(X, [known[i] for i in best])
@@ -225,7 +242,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         known = len(self._labels.known)
-        return probabilities(self._scores(self._read_any(X, [False] * len(X))), known)
+        return probabilities(self._scores(self._read_any(X, [False] * row_count(X))), known)
 
     def _scores(self, events: Encoded) -> NDArray[np.float64]:
         return self._pipeline.scores(events)
@@ -356,7 +373,7 @@ class BaseClassifier(KARMABase, base.MiniBatchClassifier):
         for label in header["classes"]:
             self._labels.enter(self._labels.check(label))
         self._restore(header, arrays)
-        self._label_weight = finite(header["label_weight"])
+        self._label_weight = checked_float(header["label_weight"])
         known = len(self._labels.known)
         vectors = known if known > 2 else 1
         if known != len(header["classes"]) or vectors != self._pipeline.learner.classes:

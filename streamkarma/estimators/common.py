@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded, Encoder, Translation
+from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import natural
 from streamkarma.core.conformal import PredictionIntervals, PredictionSets
-from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import UsageError
 from streamkarma.estimators.explaining import Explains
-from streamkarma.estimators.frames import values_of
+from streamkarma.estimators.frames import row_count, values_of
 from streamkarma.estimators.pipeline import Pipeline, check_weight
 from streamkarma.estimators.settings import (
     check_bounds,
@@ -261,8 +262,8 @@ class KARMABase(Explains):
         Parameters
         ----------
         X
-            A data frame of pandas, polars or another library that narwhals supports; missing values are null
-            or NaN.
+            A data frame of pandas, polars or another library that narwhals supports, in which missing values
+            are null or NaN; or a list of dicts.
         y
             A column or a list of labels; null or NaN for none.
         w
@@ -271,12 +272,13 @@ class KARMABase(Explains):
         Raises
         ------
         UsageError
-            A ValueError: the number of labels, or weights, differs from that of rows. Nothing is learned.
+            A ValueError: an argument is of another type, or the number of labels, or weights, differs from
+            that of rows. Nothing is learned.
         RecordError
             A ValueError: a value, a label or a weight is invalid. Nothing is learned.
         """
-        labels, rows = values_of(y), len(X)
-        weights = [1.0] * rows if w is None else values_of(w)
+        labels, rows = values_of("y", y), row_count(X)
+        weights = [1.0] * rows if w is None else values_of("w", w)
         if (len(labels), len(weights)) != (rows, rows):
             given = f"{len(labels):,} labels and {len(weights):,} weights"
             raise UsageError(f"there are {rows:,} rows, and {given}: each row needs one of each")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.errors import UsageError
 from streamkarma.estimators.label_shares import LabelShares
 from streamkarma.estimators.pipeline import HEAVIEST
@@ -19,9 +19,6 @@ from streamkarma.parameters.kinds import Threshold, WeightsByClass
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import BALANCED
 from streamkarma.printable import shown
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Costs:

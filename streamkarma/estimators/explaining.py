@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
+from streamkarma.arrays import Floats
 from streamkarma.estimators.outcomes import deviations, whole
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase
-
-Floats = NDArray[np.float64]
 
 
 class Explanation(NamedTuple):

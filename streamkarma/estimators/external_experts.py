@@ -11,7 +11,7 @@ import numpy as np
 from river import base
 
 from streamkarma._engine import Encoded, Translation
-from streamkarma.core.learner import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.settings import check_count

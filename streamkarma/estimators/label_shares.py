@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamkarma.checkpoint import finite
+from streamkarma.checkpoint import checked_float
 
 #: Labels that every class starts with, in addition to those learned: Laplace's rule of succession.
 PRIOR = 1.0
@@ -111,8 +111,8 @@ class LabelShares:
 
     def restore(self, state: Mapping[str, Any], classes: int) -> None:
         """Restore a ``state``; ValueError if it is inconsistent."""
-        counts = [finite(count) for count in state["counts"]]
-        total, unit = finite(state["total"]), finite(state["unit"])
+        counts = [checked_float(count) for count in state["counts"]]
+        total, unit = checked_float(state["total"]), checked_float(state["unit"])
         near = math.isclose(sum(counts), total, rel_tol=1e-6)
         if len(counts) > classes or min(counts, default=0.0) < 0.0 or not near or unit < 1.0:
             raise ValueError("the counts of labels contradict each other")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from river import base
 
 from streamkarma._engine import Encoded
-from streamkarma.core.learner import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.core.mixture import Mixture
 from streamkarma.deprecation import renamed
 from streamkarma.estimators.classification import BaseClassifier
@@ -185,12 +185,12 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     """
 
     budget: int = 128
+    extra_experts: list[base.Regressor] | None = None
     scale: bool = True
     forget: float | None = None
     max_attributes: int = 16384
     max_coordinates: int = 16384
     max_name_bytes: int = 1024
-    extra_experts: list[base.Regressor] | None = None
     refit: str | None = None
     refit_memory: int = 20_000
     loss: str = "squared"
@@ -217,7 +217,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         labels = [float(y) if each else None for y, each in zip(targets, learned, strict=True)]
         part = slice(0, len(labels))
         models = self._of_models(
-            events, part, labels, weights, lambda t, said: number_score(said, centres[t], spreads[t]), 1
+            events, part, labels, weights, lambda t, given: number_score(given, centres[t], spreads[t]), 1
         )
         refits = self._of_refits(part, targets, weights, 1)
         return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])

@@ -7,17 +7,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Encoder
+from streamkarma.arrays import Floats
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record
 
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase
 
-Floats = NDArray[np.float64]
 
 #: Maximum number of missing attributes, and of categories of each, that are considered: the most common ones.
 MOST_MISSING = 64
@@ -138,9 +137,9 @@ def drawable(model: KARMABase) -> list[Drawable]:
             if place is not None:
                 found.append(Drawable(attribute, names[attribute], place, []))
         elif kinds[attribute] in ("category", "boolean"):
-            said = [(k, category) for k in places if (category := categories.get(k))]
-            if said:
-                found.append(Drawable(attribute, names[attribute], None, said))
+            known_categories = [(k, category) for k in places if (category := categories.get(k))]
+            if known_categories:
+                found.append(Drawable(attribute, names[attribute], None, known_categories))
     return found
 
 
@@ -184,13 +183,14 @@ def normal(model: KARMABase, place: int, moments: Floats | None) -> tuple[float,
 
 
 def likeliest(
-    model: KARMABase, said: Sequence[tuple[int, str]], moments: Floats | None
+    model: KARMABase, known_categories: Sequence[tuple[int, str]], moments: Floats | None
 ) -> tuple[list[str], Floats]:
     """The most likely categories and their probabilities, which add up to 1."""
     counts = model.vocabulary.uses()[:, 2]
-    means = np.array([counts[k] if moments is None or k >= len(moments) else moments[k, 0] for k, _ in said])
+    places = [place for place, _ in known_categories]
+    means = np.array([counts[k] if moments is None or k >= len(moments) else moments[k, 0] for k in places])
     chances = np.maximum(means, 0.0)
     likely = np.argsort(-chances, kind="stable")[:MOST_CATEGORIES]
     total = float(chances[likely].sum())
     shares = chances[likely] / total if total > 0.0 else np.full(len(likely), 1.0 / len(likely))
-    return [said[at][1] for at in likely], shares
+    return [known_categories[at][1] for at in likely], shares

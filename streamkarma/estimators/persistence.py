@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma import checkpoint
-from streamkarma.core.learner import Arrays
+from streamkarma.arrays import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.external_experts import WithExternalExperts, restored_experts
 from streamkarma.estimators.learners import KINDS, Model

@@ -18,7 +18,8 @@ from streamkarma._engine import (
     merge_learners,
     translate,
 )
-from streamkarma.core.learner import Arrays, Floats, Learner, Rates, Units
+from streamkarma.arrays import Arrays, Floats
+from streamkarma.core.learner import Learner, Rates, Units
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.tickets import LateLabels, TicketRegistry
 from streamkarma.errors import RecordError

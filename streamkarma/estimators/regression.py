@@ -12,8 +12,9 @@ from river import base
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded, Target
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.core.conformal import PredictionIntervals
-from streamkarma.core.learner import Arrays, Learner
+from streamkarma.core.learner import Learner
 from streamkarma.core.loss import REGRESSION
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.tickets import LateLabels
@@ -21,13 +22,11 @@ from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.explaining import Columns
-from streamkarma.estimators.frames import column_like
+from streamkarma.estimators.frames import column_like, row_count
 from streamkarma.estimators.pipeline import check_weight
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record, is_missing
 from streamkarma.printable import shown
-
-Floats = NDArray[np.float64]
 
 #: Larger targets are refused, so that sums of their squares stay finite.
 LARGEST_TARGET = 1e100
@@ -137,13 +136,22 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             self._intervals(predicted, wanted, weighed, self._pipeline.ticket)
 
     def predict_many(self, X: Any) -> Any:
-        """The predicted target of every row, as a column of the kind of ``X``."""
+        """The predicted target of every row, as a column of the kind of ``X``.
+
+        For a list of dicts, as a list.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: ``X`` is neither.
+        """
         return column_like(X, self._predict(X))
 
     def _predict(self, X: Any) -> Floats:
-        events = self._read_any(X, [False] * len(X))
+        rows = row_count(X)
+        events = self._read_any(X, [False] * rows)
         if self._pipeline.learner.external_experts:
-            return self.run(events, [None] * len(X), [0.0] * len(X)).predictions
+            return self.run(events, [None] * rows, [0.0] * rows).predictions
         centre, spread = self.unit
         return self._pipeline.scores(events, (centre, spread))[:, 0] * spread + centre
 

@@ -54,12 +54,12 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
     return result
 
 
-def finite(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def clipped(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """The scores made finite for comparisons: infinite ones become ±1e300, and NaN becomes 0.
 
     Examples
     --------
-    >>> finite(np.array([2.0, np.inf, np.nan])).tolist()
+    >>> clipped(np.array([2.0, np.inf, np.nan])).tolist()
     [2.0, 1e+300, 0.0]
     """
     if np.isfinite(scores).all():

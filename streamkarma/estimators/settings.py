@@ -22,13 +22,19 @@ from streamkarma.printable import shown
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ValueParameters:
-    """The parameters of all estimators that concern values, see ``KARMAClassifier``."""
+class KindParameters:
+    """The parameters on missing values and kinds of attributes, see ``KARMAClassifier``."""
 
     na: Sequence[str] | None = None
     sentinel: Mapping[str, float | Sequence[float]] | None = None
     sentinels: bool = True
     kinds: Mapping[str, str] | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ValueParameters(KindParameters):
+    """The parameters of all estimators that concern values, see ``KARMAClassifier``."""
+
     entity: str | None = None
     time: str | None = None
     carry: str = "fill"

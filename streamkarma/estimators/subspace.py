@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,14 @@ from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    KindParameters,
     ValueParameters,
     check_bounds,
     check_count,
     check_flag,
     check_forget,
     check_positive,
+    check_rules,
 )
 from streamkarma.events.flatten import flatten, is_flat
 from streamkarma.events.values import Record, is_missing
@@ -148,17 +151,21 @@ class SubspaceRegressor(SubspaceParameters, BaseRegressor):
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
-class SubspaceImputer(base.Transformer):
+class SubspaceImputer(KindParameters, base.Transformer):
     """Completes events by their mean given the observed values, as a river transformer.
 
-    Missing numbers are filled in, in their own units, and missing categories by the most likely one. Observed
-    values are kept. Texts, tags, points in time, identifiers, attributes with both numbers and words, and
-    attributes that were never learned stay missing. Like any model, it must be used by one thread at a time.
+    Missing numbers are filled in, in their own units, and missing categories by the most likely one. As in
+    all models, words such as ``NA``, sentinels, and numbers too far out to be measurements are missing, too;
+    other observed values are kept. Texts, tags, points in time, identifiers, attributes with both numbers and
+    words, and attributes that were never learned stay missing. Like any model, it must be used by one thread
+    at a time.
 
     Parameters
     ----------
     shrink, max_pairwise_coordinates, rank, forget, max_attributes, max_coordinates, max_name_bytes
         As in ``SubspaceClassifier``.
+    na, sentinel, sentinels, kinds
+        As in ``KARMAClassifier``.
 
     Raises
     ------
@@ -173,7 +180,7 @@ class SubspaceImputer(base.Transformer):
     >>> imputer = SubspaceImputer()
     >>> for t in range(500):
     ...     imputer.learn_one({"a": t % 7, "b": 2.0 * (t % 7)})
-    >>> {name: round(value, 1) for name, value in imputer.impute_one({"b": 10.0}).items()}
+    >>> {name: round(value, 1) for name, value in imputer.transform_one({"b": 10.0}).items()}
     {'b': 10.0, 'a': 4.9}
     """
 
@@ -189,8 +196,10 @@ class SubspaceImputer(base.Transformer):
         settings = _settings(self, regression=False)
         self._completion = Completion(settings)
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
+        rules = check_rules(self.na, self.sentinel, self.sentinels, self.kinds)
+        self._missing_words = {word.strip().lower() for word in rules[0]}
         # Only its encoder is used; its learner never runs.
-        self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.half_life or None)
+        self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.half_life or None, rules)
 
     def learn_one(self, x: Record) -> None:
         """Learn from the observed values.
@@ -203,17 +212,17 @@ class SubspaceImputer(base.Transformer):
         self._completion.observe(self._pipeline.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
-        """The same as ``impute_one``, under river's name."""
-        return self.impute_one(x)
-
-    def impute_one(self, x: Record) -> dict[Any, Any]:
         """The event, flattened if it is nested, with missing values filled in; nothing is learned."""
         x = x if is_flat(x) else flatten(x)
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
-        result = {name: value for name, value in x.items() if not is_missing(value)}
-        left_out = result.keys() | marks(encoder)
         kinds = dict(zip(encoder.attribute_names.values(), encoder.kinds(), strict=True))
+        observed = encoder.names_of(events.arrays()[1].tolist()).values()
+        unmeasured = {name for name, kind in kinds.items() if kind == "number"}.difference(observed)
+        result = {
+            name: value for name, value in x.items() if not self._is_missing(value) and name not in unmeasured
+        }
+        left_out = result.keys() | marks(encoder)
         best = dict[Hashable, float]()
         for place, entry in enumerate(encoder.entries(), 1):
             if entry is None or entry[0] in left_out:
@@ -227,6 +236,17 @@ class SubspaceImputer(base.Transformer):
             elif kinds[name] == "category" and category != RARE and completed[place] > best.get(name, 0.0):
                 best[name], result[name] = completed[place], category
         return result
+
+    def impute_one(self, x: Record) -> dict[Any, Any]:
+        """The old name of ``transform_one``."""
+        warnings.warn("impute_one is now called transform_one", DeprecationWarning, stacklevel=2)
+        return self.transform_one(x)
+
+    def _is_missing(self, value: Any) -> bool:
+        """Whether nothing or a word stands for a missing value, also of an attribute never learned."""
+        if isinstance(value, str):
+            return value.strip().lower() in self._missing_words
+        return is_missing(value)
 
 
 def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> SubspaceSettings:

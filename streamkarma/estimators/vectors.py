@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from streamkarma.arrays import Floats
 from streamkarma.core.support import SupportVectors
 from streamkarma.estimators.common import KARMABase
-
-Floats = NDArray[np.float64]
 
 
 class SupportVector(NamedTuple):

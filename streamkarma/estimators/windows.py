@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from streamkarma.core.learner import Arrays
-from streamkarma.estimators.outcomes import (
-    Drawable,
-    Floats,
-    drawable,
-    likeliest,
-    moments_of,
-    normal,
-    read_whole,
-)
+from streamkarma.arrays import Arrays, Floats
+from streamkarma.estimators.outcomes import Drawable, drawable, likeliest, moments_of, normal, read_whole
 
 if TYPE_CHECKING:
     from streamkarma.estimators.common import KARMABase
@@ -81,10 +73,10 @@ def _kept(model: KARMABase, attributes: list[Drawable]) -> list[dict[Any, Any]]:
     for (attribute, place), row, there in zip(columns.tolist(), values, observed, strict=True):
         if (each := by_index.get(attribute)) is None:
             continue
-        said = _categories(each, row) if each.place is None else _numbers(model, each.place, place, row)
+        column = _categories(each, row) if each.place is None else _numbers(model, each.place, place, row)
         for t in np.flatnonzero(there).tolist():
-            if said[t] is not None:
-                records[t][each.name] = said[t]
+            if column[t] is not None:
+                records[t][each.name] = column[t]
     return records
 
 
@@ -125,7 +117,7 @@ def _drawn(model: KARMABase, attributes: list[Drawable], count: int) -> list[dic
             if each.place is not None:
                 record[each.name] = float(random.normal(*normal(model, each.place, moments)))
             else:
-                said, chances = likeliest(model, each.categories, moments)
-                record[each.name] = said[int(random.choice(len(said), p=chances))]
+                categories, chances = likeliest(model, each.categories, moments)
+                record[each.name] = categories[int(random.choice(len(categories), p=chances))]
         records.append(record)
     return records

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.errors import UsageError
 from streamkarma.events.values import EXACT, is_missing
 
 if TYPE_CHECKING:
@@ -68,10 +69,27 @@ def is_frame(thing: Any) -> bool:
 
 
 def wrapped(frame: Any) -> Any:
-    """A frame wrapped by narwhals; TypeError for anything else."""
+    """A frame wrapped by narwhals, or UsageError for anything else."""
     import narwhals.stable.v2 as nw
 
-    return nw.from_native(frame, eager_only=True)
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        hint = "; pandas.DataFrame(X) is one" if isinstance(frame, np.ndarray) else ""
+        raise UsageError(f"X must be a data frame or a list of dicts, not {type_name(frame)}{hint}") from None
+
+
+def type_name(thing: Any) -> str:
+    """The type of an object with the name of its package.
+
+    Examples
+    --------
+    >>> type_name(np.zeros(2)), type_name({})
+    ('numpy.ndarray', 'dict')
+    """
+    kind = type(thing)
+    package = kind.__module__.partition(".")[0]
+    return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
 
 
 def _of_pandas(frame: pd.DataFrame) -> list[dict[Hashable, Any]]:

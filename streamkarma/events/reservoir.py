@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.checkpoint import finite, natural
+from streamkarma.arrays import Arrays, Floats, Ints
+from streamkarma.checkpoint import checked_float, natural
 from streamkarma.events.block import Block
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
 
 #: Columns of the facts kept of each event besides its items.
 TARGET, WEIGHT, LOSS, ERROR = range(4)
@@ -260,7 +257,7 @@ def _vector(kept: Any) -> dict[str, float] | None:
     """A complete vector from a saved state; ValueError if it is invalid."""
     if kept is None:
         return None
-    return {name: finite(value) for name, value in dict(kept).items()}
+    return {name: checked_float(value) for name, value in dict(kept).items()}
 
 
 def uniform(t: Ints, seed: int) -> Floats:

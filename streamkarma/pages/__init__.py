@@ -1,7 +1,8 @@
-"""What HTML pages share: a style, interactive charts, and how a page is assembled."""
+"""What HTML pages share: a style, interactive charts, how a page is assembled, and how text is escaped."""
 
 from __future__ import annotations
 
+import html
 import re
 from importlib.resources import files
 
@@ -22,3 +23,19 @@ def assemble(package: str) -> str:
         )
 
     return re.sub(r"/\* (\w+\.\w+) \*/", lambda found: read(found[1]), read("page.html"))
+
+
+def clean(text: str) -> str:
+    """The text with a blank for each character that SVG or UTF-8 cannot represent."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def escaped(text: str) -> str:
+    """The text for HTML and SVG.
+
+    Examples
+    --------
+    >>> escaped("a<b\\x00")
+    'a&lt;b '
+    """
+    return html.escape(clean(text))

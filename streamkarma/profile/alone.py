@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.profile.summaries import quantiles, squarable
 
 #: Folds of the cross-validation; bins of numbers; maximum number of texts, or numbers, with own groups.
@@ -17,9 +17,6 @@ _FOLDS, _BINS, _VALUES = 5, 32, 64
 _PRIOR = 1.0
 #: Minimum number of labelled rows for a result.
 FEWEST = 50
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class PredictivePower(NamedTuple):

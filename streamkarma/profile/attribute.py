@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from streamkarma._engine import is_prose, number
-from streamkarma.events.number_formats import PLAIN, form_of, prevailing
+from streamkarma.arrays import Ints
+from streamkarma.connectors.tables.number_formats import PLAIN, form_of, prevailing
 from streamkarma.events.values import EXACT
-from streamkarma.profile.changes import Bits, Change, ChangeFinder, Events
+from streamkarma.profile.changes import Bits, Change, ChangeFinder
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
 
 #: First values, which set the median or the most common value; then changes are monitored.
@@ -64,7 +65,7 @@ class Attribute:
         self._frequent = Frequent(most)
         self._watch = _Watch()
 
-    def add(self, events: Events, values: Sequence[Any]) -> None:
+    def add(self, events: Ints, values: Sequence[Any]) -> None:
         """Add values, and the events, counted from 0, that they belong to."""
         self.observed += len(values)
         plain = [value for value in values if type(value) is not list]
@@ -171,7 +172,7 @@ class _Watch:
         self._first: list[tuple[int, Any]] = []
         self._usual: Any = None
 
-    def add(self, events: Events, values: Sequence[Any]) -> None:
+    def add(self, events: Ints, values: Sequence[Any]) -> None:
         pairs = zip(events.tolist(), values, strict=True)
         plain = [(event, value) for event, value in pairs if not isinstance(value, list)]
         if self._usual is None:

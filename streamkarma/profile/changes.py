@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Adwin
+from streamkarma.arrays import Ints
 
 #: Confidence parameter of ADWIN, and the number of values in each update.
 _DELTA, _GROUP = 1e-4, 8
@@ -18,7 +19,6 @@ _RECENT = 4096
 _CONSTANT = 512
 
 Bits = NDArray[np.uint8]
-Events = NDArray[np.int64]
 
 
 class Change(NamedTuple):
@@ -59,12 +59,12 @@ class ChangeFinder:
         self._marks = [_Mark(0, 0, 0)]
         #: Numbers of values and ones before the recent values.
         self._values, self._ones = zeros, 0
-        self._events: Events = np.empty(0, np.int64)
+        self._events: Ints = np.empty(0, np.int64)
         self._bits: Bits = np.empty(0, np.uint8)
         #: Index of the first recent value not yet passed to ADWIN.
         self._next = 0
 
-    def add(self, events: Events, bits: Bits) -> None:
+    def add(self, events: Ints, bits: Bits) -> None:
         """Add values, and the events, counted from 0, that they belong to."""
         if not len(bits):
             return

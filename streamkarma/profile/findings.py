@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamkarma._engine import number
+from streamkarma.arrays import Floats
 from streamkarma.profile import randomness
 from streamkarma.profile.alone import FEWEST, Label
 from streamkarma.profile.attribute import Attribute
-from streamkarma.profile.missingness import Floats
 from streamkarma.profile.summaries import quantiles
 from streamkarma.profile.suspicion import suspicions
 

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Bools, Floats
 from streamkarma.profile.changes import Change, ChangeFinder
 from streamkarma.profile.summaries import Frequent
 
 #: Maximum numbers of patterns counted, and of parts of the stream counted separately.
 _PATTERNS, _PARTS = 4096, 64
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 class Missingness:

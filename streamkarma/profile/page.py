@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streamkarma.pages import escaped
 from streamkarma.profile import pictures, table
-from streamkarma.profile.svg import escaped
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

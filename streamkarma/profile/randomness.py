@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.mcar_resampling import MCARTest, resampled_test, target_columns, without_attribute
 from streamkarma.profile.summaries import squarable
 
@@ -16,8 +17,6 @@ from streamkarma.profile.summaries import squarable
 ROWS, _ATTRIBUTES, _CATEGORIES, _PERMUTATIONS, _TARGETS = 1000, 50, 8, 499, 6
 #: Significance level, divided by the number of tests.
 LEVEL = 0.05
-
-Floats = NDArray[np.float64]
 
 
 def tests(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from streamkarma.events.number_formats import REMEDY
+from streamkarma.connectors.tables.number_formats import REMEDY
 from streamkarma.printable import shown
 
 #: An attribute observed in a smaller fraction of events is hardly useful.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
+
+from streamkarma.pages import escaped
 
 #: Maximum length of a name in a picture.
 _LONGEST = 22
@@ -47,10 +48,3 @@ def shortened(content: str) -> str:
     'aaaaaaaaaaaaaaaaaaaaa…'
     """
     return content if len(content) <= _LONGEST else content[: _LONGEST - 1] + "…"
-
-
-def escaped(content: str) -> str:
-    """Escape a text for HTML, with unprintable characters replaced."""
-    return html.escape(
-        "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in content)
-    )

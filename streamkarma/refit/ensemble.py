@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import add_trees
-from streamkarma.core.learner import Arrays
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.events.block import Block
-
-Floats = NDArray[np.float64]
 
 #: Types and dimensions of the arrays of a state.
 _LAYOUT = {

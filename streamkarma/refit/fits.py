@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.events.reservoir import TARGET, WEIGHT, ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
-
-Floats = NDArray[np.float64]
 
 #: Minimum number of rows in a leaf of a random forest: with fewer, each tree would be as large as the sample.
 MIN_LEAF = 5

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Translation
-from streamkarma.core.learner import ANY, Arrays
+from streamkarma.arrays import Arrays
+from streamkarma.core.learner import ANY
 from streamkarma.events.reservoir import TARGET
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.refits import Refits, part_of

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.checkpoint import natural
-from streamkarma.core.learner import ANY, Arrays
+from streamkarma.core.learner import ANY
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
 from streamkarma.events.reservoir import Reservoir
 from streamkarma.refit.background import BackgroundRefit
 from streamkarma.refit.ensemble import Ensemble
-
-Floats = NDArray[np.float64]
 
 #: The first fit begins after this many events with a label. Fewer hardly suffice for a tree with leaves of
 #: 20 rows, the default of LightGBM and scikit-learn.

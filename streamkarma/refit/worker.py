@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 
+from streamkarma.arrays import Arrays
 from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.fits import fit
-from streamkarma.worker_process import Arrays, message_of, read_message, reason_of, requests
+from streamkarma.worker_process import message_of, read_message, reason_of, requests
 
 #: Reasons are part of the model file, and may quote values of any length.
 LONGEST_REASON = 200

@@ -11,7 +11,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from streamkarma.events.reservoir import ReservoirSnapshot
-from streamkarma.regret.oracle import LearnerProfile
+from streamkarma.regret.competitor import LearnerProfile
 from streamkarma.regret.rows import Row, failed
 from streamkarma.worker_process import message_of, start, stop
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.core.theory import Bound
-
-Floats = NDArray[np.float64]
 
 #: Eigenvalues of Q_oo up to this count as 0.
 ZERO = 1e-8
@@ -114,7 +113,7 @@ def doubled(bounds: Sequence[Bound]) -> dict[str, float]:
     >>> found["T"], found["total"], found["epochs"]
     (2, 5.0, 2)
     """
-    spelled = [bound.as_dict() for bound in bounds]
+    terms = [bound.as_dict() for bound in bounds]
     summed = ("T", "estimation", "regularisation", "approximation", "total")
-    sums = {name: sum(each[name] for each in spelled) for name in summed}
-    return {**spelled[-1], **sums, "epochs": len(bounds)}
+    sums = {name: sum(each[name] for each in terms) for name in summed}
+    return {**terms[-1], **sums, "epochs": len(bounds)}

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.machines import NEVER
-from streamkarma.baselines.tables import Floats, Scaler
+from streamkarma.baselines.tables import Scaler
 from streamkarma.regret.losses import STRENGTH
 
 

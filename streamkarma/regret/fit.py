@@ -21,14 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.base import WeightedClassifier, WeightedRegressor
 from streamkarma.baselines.imputed import imputer_named
 from streamkarma.baselines.machines import Decided, Linear, Machine
 from streamkarma.baselines.registry import Entry
 from streamkarma.regret.calibration import Calibration
 from streamkarma.regret.losses import STRENGTH, pointwise_loss
-
-Floats = NDArray[np.float64]
 
 FOLDS = 5
 

@@ -13,22 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.registry import named
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT, ReservoirSnapshot
-from streamkarma.regret.fit import Fit
-from streamkarma.regret.losses import pointwise_loss, wrong
-from streamkarma.regret.oracle import (
+from streamkarma.regret.competitor import (
     LIPSCHITZ,
     REGULARITY,
     BoundEvents,
     LearnerProfile,
     bound_terms,
-    subspace,
+    subspace_of_events,
     with_constant,
 )
+from streamkarma.regret.fit import Fit
+from streamkarma.regret.losses import pointwise_loss, wrong
 from streamkarma.regret.units import near_units
-
-Floats = NDArray[np.float64]
 
 
 class EventTable(NamedTuple):
@@ -121,7 +120,7 @@ def rows_in_turn(
             raise ValueError(
                 "needs complete vectors with the same attributes as the events, all of them numbers"
             )
-        X, Q = with_constant(table.X), subspace(table.X, table.whole)
+        X, Q = with_constant(table.X), subspace_of_events(table.X, table.whole)
         fit.settings |= {"subspace": Q, "regularity": REGULARITY, "scale": False}
     # Only ratios of weights count, and equal ones are left out of the fit.
     given = weights / weights.mean() if (weights != weights[0]).any() else None

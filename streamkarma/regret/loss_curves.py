@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamkarma.checkpoint import finite, natural
-
-Floats = NDArray[np.float64]
+from streamkarma.arrays import Floats
+from streamkarma.checkpoint import checked_float, natural
 
 #: The number of events, and their mean loss and mean error, by their weights.
 Point = tuple[int, float, float]
@@ -75,7 +73,8 @@ class LossCurve:
 def _sums(events: Any, loss: Any, error: Any, weight: Any = None) -> Sums:
     """The sums of a saved state; older files have no weights, and each event then counts 1."""
     at = natural(events)
-    return at, finite(loss), finite(error), float(at) if weight is None else finite(weight)
+    weighed = float(at) if weight is None else checked_float(weight)
+    return at, checked_float(loss), checked_float(error), weighed
 
 
 class RecentLosses:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from streamkarma.arrays import Floats
 
 #: By task; the first is used if the learner's own loss is not among them.
 LOSSES = {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamkarma.pages import assemble
+from streamkarma.pages import assemble, escaped
 from streamkarma.regret import plot_data, plot_texts
 from streamkarma.regret.plot_data import Bar, Curve
 from streamkarma.regret.rows import Row, per_event, sound
@@ -47,24 +46,20 @@ def page(report: dict[str, Any]) -> str:
     charts = _charts(report, labels)
     few = plot_data.are_few(bars) and "regret" in charts
     texts = {
-        "title": _escaped(f"Regret on {report['input']}"),
-        "verdict": _escaped(report["verdict"]),
-        "subtitle": _escaped(plot_texts.subtitle(report)),
+        "title": escaped(f"Regret on {report['input']}"),
+        "verdict": escaped(report["verdict"]),
+        "subtitle": escaped(plot_texts.subtitle(report)),
         "layout": "few" if few else "many",
-        "heading": _escaped(f"Mean {report['loss']} loss, baselines held out"),
+        "heading": escaped(f"Mean {report['loss']} loss, baselines held out"),
         "bars": _bars(report, bars),
         "key": plot_texts.key(bars),
         "notes": "\n".join(
-            f'<p class="note">{_escaped(line)}</p>' for line in plot_texts.notes(report, labels)
+            f'<p class="note">{escaped(line)}</p>' for line in plot_texts.notes(report, labels)
         ),
         "table": _table(report),
         "figures": json.dumps({"charts": charts, "few": few}, allow_nan=False).replace("<", "\\u003c"),
     }
     return re.sub(r"{{(\w+)}}", lambda found: texts[found[1]], assemble("streamkarma.regret"))
-
-
-def _escaped(text: str) -> str:
-    return html.escape(plot_texts.clean(text))
 
 
 def _charts(report: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
@@ -122,8 +117,8 @@ def _bars(report: dict[str, Any], bars: Sequence[Bar]) -> str:
         cut = "→ " if bar.loss is not None and bar.loss > high else ""
         colour = _COLOURS[bar.style["color"]]
         rows.append(
-            f'<tr class="{bar.kind}" style="--bar: var({colour})" title="{_escaped(_tooltip(bar))}">'
-            f'<th>{_escaped(bar.label)}</th><td><div class="track">{"".join(pieces)}</div></td>'
+            f'<tr class="{bar.kind}" style="--bar: var({colour})" title="{escaped(_tooltip(bar))}">'
+            f'<th>{escaped(bar.label)}</th><td><div class="track">{"".join(pieces)}</div></td>'
             f"<td>{cut}{figures[0]}</td><td>{figures[1]}</td></tr>"
         )
     return "\n".join(rows)
@@ -157,7 +152,7 @@ def _table(report: dict[str, Any]) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     tag = "th" if cells is _COLUMNS else "td"
-    return f"<tr>{''.join(f'<{tag}>{_escaped(cell)}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _learner_cells(name: str, curve: dict[str, Any]) -> Sequence[str]:

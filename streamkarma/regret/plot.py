@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamkarma.errors import RunError, UsageError
+from streamkarma.pages import clean
 from streamkarma.regret import plot_data, plot_texts
 from streamkarma.regret.page import page
 
@@ -129,7 +130,7 @@ def _write(sheet: Figure, report: dict[str, Any], labels: dict[str, str]) -> tup
     texts = report["verdict"], plot_texts.subtitle(report)
     for text, style, (size, width, pitch) in zip(texts, styles, (_VERDICT, _SUBTITLE), strict=True):
         # Keep a number on one line with its error and its unit.
-        whole = plot_texts.clean(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+        whole = clean(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
         for line in textwrap.wrap(whole.replace(" %", "\N{NO-BREAK SPACE}%"), width):
             top -= pitch
             sheet.text(_MARGIN / _WIDTH, top / _HEIGHT, line, size=size, **style)

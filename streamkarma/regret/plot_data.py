@@ -126,7 +126,7 @@ def regret_curves(report: dict[str, Any], labels: Mapping[str, str]) -> list[Cur
         events, regrets = ([row[column] for row in good[name]] for column in ("events", "regret"))
         curves.append(Curve(labels[name], style, events, regrets, errors))
     if "bound" in report:
-        curves.append(_curve("bound", BOUND, report["bound"]["events"], report["bound"]["total"]))
+        curves.append(_curve("bound", BOUND, report["bound"]["events"], report["bound"]["regret_bound"]))
     return [curve for curve in curves if curve.xs]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streamkarma.pages import clean
 from streamkarma.regret.plot_data import Bar
 from streamkarma.regret.rows import is_linear, per_event, rows_of, sound
 from streamkarma.regret.verdict import STANDARD_ERRORS
@@ -40,11 +41,6 @@ def error_text(report: dict[str, Any], value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     return number(value, 3) if report["task"] == "regression" else f"{100 * value:.1f} %"
-
-
-def clean(text: str) -> str:
-    """The text without characters that SVG or UTF-8 cannot represent."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def labels(report: dict[str, Any]) -> dict[str, str]:

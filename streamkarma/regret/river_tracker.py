@@ -131,8 +131,8 @@ class RegretTracker:
         """
         weight = check_weight(w)
         if self.task == "regression":
-            target, said = _finite("label", y), _finite("score", score)
-            off = said - target
+            target, predicted = _checked_number("label", y), _checked_number("score", score)
+            off = predicted - target
             loss, error = (off * off if self.loss == "squared" else abs(off)), abs(off)
         else:
             label = self._labels.check(y)
@@ -210,7 +210,7 @@ class RegretTracker:
         if isinstance(score, Mapping):
             if self.loss == "hinge":
                 raise UsageError("the hinge loss needs a raw score, not probabilities")
-            probabilities = {name: _finite("probability", each) for name, each in score.items()}
+            probabilities = {name: _checked_number("probability", each) for name, each in score.items()}
             if not probabilities:
                 # No class is known yet: a probability of one half.
                 return math.log(2.0), 1.0
@@ -221,7 +221,7 @@ class RegretTracker:
             return loss, float(max(probabilities, key=probabilities.__getitem__) != label)
         if label not in (False, True):
             raise UsageError(f"a raw score is for two classes, False and True or 0 and 1, not {label!r}")
-        number = _finite("score", score)
+        number = _checked_number("score", score)
         margin = number if label else -number
         if self.loss == "hinge":
             return max(0.0, 1.0 - margin), float(margin <= 0.0)
@@ -235,7 +235,7 @@ class RegretTracker:
         self._tracker.add(block, np.arange(len(facts)), facts, self._kind, self.loss)
 
 
-def _finite(what: str, value: Any) -> float:
+def _checked_number(what: str, value: Any) -> float:
     """A number that can be squared, or RecordError."""
     try:
         number = math.nan if isinstance(value, (str, bytes)) else float(value)

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import add_outer_products
-from streamkarma.checkpoint import finite, natural
+from streamkarma.arrays import Arrays, Floats
+from streamkarma.checkpoint import checked_float, natural
 from streamkarma.events.block import Block
 from streamkarma.events.reservoir import ERROR, LOSS, TARGET, WEIGHT
 from streamkarma.regret.losses import STRENGTH
 from streamkarma.regret.units import unit_of
-
-Floats = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
 
 #: The baselines covered.
 NAMES = ("zero", "mean")
@@ -191,10 +189,10 @@ class SufficientStats:
     def restored(cls, header: dict[str, Any], arrays: Arrays) -> SufficientStats:
         """Restore a ``state``; ValueError if its parts are inconsistent."""
         stats = cls()
-        stats.learner, stats.error = finite(header["learner"]), finite(header["error"])
+        stats.learner, stats.error = checked_float(header["learner"]), checked_float(header["error"])
         stats.events, stats.closed = natural(header["events"]), bool(header["closed"])
         # Absent from older files, whose sums are of the targets themselves.
-        stats.origin = finite(header.get("origin", 0.0))
+        stats.origin = checked_float(header.get("origin", 0.0))
         stats.matrix, stats.owners = np.array(arrays["matrix"]), np.array(arrays["owners"])
         size = 2 + 2 * len(stats.owners)
         # No attribute has a higher index than its first coordinate.

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays, Floats
 from streamkarma.baselines.registry import REGISTRY
 from streamkarma.checkpoint import natural
 from streamkarma.errors import UsageError
 from streamkarma.events.block import Block
 from streamkarma.events.lasting_indices import LastingIndices
-from streamkarma.events.reservoir import ERROR, LOSS, WEIGHT, Arrays, Reservoir
+from streamkarma.events.reservoir import ERROR, LOSS, WEIGHT, Reservoir
 from streamkarma.parameters.words import FAST_BASELINES
 from streamkarma.printable import shown
 from streamkarma.regret.background_fit import BackgroundFit, Worker
+from streamkarma.regret.competitor import LearnerProfile
 from streamkarma.regret.loss_curves import LossCurve, RecentLosses
-from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.sufficient_stats import NAMES, SufficientStats
-
-Floats = NDArray[np.float64]
 
 #: Baselines are fitted after FIRST, 2 FIRST, 4 FIRST … events.
 FIRST = 256

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.baselines.tables import moments
-
-Floats = NDArray[np.float64]
 
 
 def unit_of(spreads: Floats) -> Floats:

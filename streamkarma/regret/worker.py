@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamkarma.events.reservoir import ReservoirSnapshot
+from streamkarma.regret.competitor import LearnerProfile
 from streamkarma.regret.hindsight import EventTable, rows_in_turn
-from streamkarma.regret.oracle import LearnerProfile
 from streamkarma.regret.rows import Row, failed
 from streamkarma.system import be_nice
 from streamkarma.worker_process import read_message, reason_of, requests

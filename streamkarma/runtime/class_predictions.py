@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.costs import decide
-from streamkarma.estimators.results import ClassificationResult, finite, joined, loss_of, probabilities
+from streamkarma.estimators.results import ClassificationResult, clipped, joined, loss_of, probabilities
 from streamkarma.runtime.pending import PriorPrediction
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PredictedClasses(NamedTuple):
@@ -102,7 +99,7 @@ def _highest(result: ClassificationResult) -> Ints:
 
 def _probabilities(result: ClassificationResult, classes: int) -> Floats:
     """Logistic function or softmax of the scores, 0 for classes that were not known; shape (T, classes)."""
-    scores = finite(result.scores)
+    scores = clipped(result.scores)
     if scores.shape[1] > 1:
         unknown = np.arange(scores.shape[1])[None, :] >= result.known[:, None]
         scores = np.where(unknown & (result.known[:, None] > 0), -np.inf, scores)

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays, Bools, Floats, Ints
 from streamkarma.events.labels import Label
 from streamkarma.runtime.pending import PriorPrediction
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Coverage:
@@ -40,9 +38,9 @@ class Coverage:
         for t, before in prior.items():
             intervals[t] = _ends(before.row.get("interval"))
         low, high = intervals.T
-        said = np.isfinite(intervals).all(axis=1) & ~np.isnan(targets)
+        counted = np.isfinite(intervals).all(axis=1) & ~np.isnan(targets)
         held = (low <= targets) & (targets <= high)
-        self._add("mean_width", said, held, np.where(said, high - low, 0.0))
+        self._add("mean_width", counted, held, np.where(counted, high - low, 0.0))
 
     def add_sets(
         self,
@@ -68,27 +66,27 @@ class Coverage:
             As for intervals.
         """
         members = members.copy()
-        said = (targets >= 0) & (known > 0)
+        counted = (targets >= 0) & (known > 0)
         for t, before in prior.items():
             own = before.row.get("set")
             members[t] = [isinstance(own, list) and label in own for label in classes]
-            said[t] &= isinstance(own, list)
+            counted[t] &= isinstance(own, list)
         held = np.zeros(len(targets), np.bool_)
-        held[said] = members[said, targets[said]]
-        self._add("mean_set_size", said, held, members.sum(axis=1))
+        held[counted] = members[counted, targets[counted]]
+        self._add("mean_set_size", counted, held, members.sum(axis=1))
 
-    def _add(self, name: str, said: NDArray[np.bool_], held: NDArray[np.bool_], sizes: NDArray[Any]) -> None:
+    def _add(self, name: str, counted: Bools, held: Bools, sizes: NDArray[Any]) -> None:
         self._name = name
-        self._events += int(said.sum())
-        self._held += int(held[said].sum())
-        self._size += float(sizes[said].sum())
+        self._events += int(counted.sum())
+        self._held += int(held[counted].sum())
+        self._size += float(sizes[counted].sum())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All counts, for ``add``."""
         of_sets = self._name == "mean_set_size"
         return {"coverage": np.array([self._events, self._held, self._size, of_sets], float)}
 
-    def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, arrays: Arrays) -> None:
         """Add the counts of another instance."""
         events, held, size, of_sets = arrays["coverage"].tolist()
         if events:

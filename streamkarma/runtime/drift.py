@@ -11,13 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Adwin, Encoded
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from streamkarma.arrays import Floats, Ints
 
 #: Events per batch: for the errors, and for the more numerous attributes.
 BATCH, ATTRIBUTE_BATCH = 50, 250

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
+from streamkarma.arrays import Arrays, Floats, Ints
 from streamkarma.core.tickets import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
@@ -29,9 +30,6 @@ from streamkarma.runtime.pending import PriorPrediction
 from streamkarma.runtime.per_label import PerLabel
 from streamkarma.runtime.regret_adapter import Full, RegretAdapter
 from streamkarma.runtime.task import TaskModel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Evaluation(NamedTuple):
@@ -91,7 +89,7 @@ class RunningMetrics:
             **self.coverage.arrays(),
         }
 
-    def add(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, arrays: Arrays) -> None:
         """Add the counts of another instance with the same task."""
         total, events = arrays["losses"].tolist()
         self.loss_total += total
@@ -237,10 +235,10 @@ class Evaluator:
             metrics.update_scores(oriented, (result.targets[both] == 1) == (signs[both] > 0))
         if result.members is not None:
             self.metrics.coverage.add_sets(result.members, result.targets, result.known, model.classes, prior)
-        said = PredictedClasses(predicted, chances, signs)
+        classes = PredictedClasses(predicted, chances, signs)
         errors = np.where(result.targets == NONE, np.nan, predicted != result.targets)
         return Evaluation(
-            result.scores, result.known, result.losses, errors, prior, said, members=result.members
+            result.scores, result.known, result.losses, errors, prior, classes, members=result.members
         )
 
     def _run_regression(

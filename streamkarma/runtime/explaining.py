@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from streamkarma.arrays import Floats
 from streamkarma.connectors.rows import Column
 from streamkarma.estimators.explaining import Columns, columns_of, ranked
 from streamkarma.estimators.outcomes import deviations
@@ -16,8 +14,6 @@ from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.prediction_rows import restored
 from streamkarma.runtime.task import TaskModel
-
-Floats = NDArray[np.float64]
 
 
 class Explaining(NamedTuple):

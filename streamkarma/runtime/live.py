@@ -217,8 +217,8 @@ def heaviest(experts: dict[str, float], most: int = 3) -> str:
 
 def _regret(regret: dict[str, float]) -> str:
     names = sorted(regret, key=lambda name: -regret[name])
-    said = [f"{_number(regret[name])} against {name}" for name in names]
-    ends = [f"best {said[0]}", f"worst {said[-1]}"] if len(said) > 1 else said
+    texts = [f"{_number(regret[name])} against {name}" for name in names]
+    ends = [f"best {texts[0]}", f"worst {texts[-1]}"] if len(texts) > 1 else texts
     return "   ".join([*ends, "(per event)"])
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from streamkarma.core.learner import Arrays
+from streamkarma.arrays import Arrays
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.merging import merge

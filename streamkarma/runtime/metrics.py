@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.estimators.results import finite
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Arrays = Mapping[str, NDArray[Any]]
+from streamkarma.arrays import Arrays, Floats, Ints
+from streamkarma.estimators.results import clipped
 
 #: Scores are counted in this many bins for the area under the ROC curve. They are spaced by
 #: s / (1 + |s|); scores in the same bin count as tied.
@@ -79,7 +75,7 @@ class ClassificationMetrics:
 
     def update_scores(self, scores: Floats, positive: NDArray[np.bool_]) -> None:
         """Count binary scores."""
-        scores = finite(scores)
+        scores = clipped(scores)
         place = (scores / (1.0 + np.abs(scores)) + 1.0) * (SCORE_BINS / 2)
         bins = np.minimum(place.astype(np.int64), SCORE_BINS - 1) + SCORE_BINS * positive
         self._scores += np.bincount(bins, minlength=2 * SCORE_BINS).reshape(2, SCORE_BINS)
@@ -126,7 +122,7 @@ class ClassificationMetrics:
             result |= self._rankings()
         if self._log_events:
             result["log_loss"] = self._log_loss / self._log_events
-        return _finite(result)
+        return _without_infinite(result)
 
     def _f1(self, index: int) -> float | None:
         """Harmonic mean of recall and precision of a class; None if it never occurred nor was predicted."""
@@ -204,10 +200,10 @@ class RegressionMetrics:
         }
         if self._spread > 0.0:
             result["r2"] = 1.0 - self._squared / self._spread
-        return _finite(result)
+        return _without_infinite(result)
 
 
-def _finite(metrics: dict[str, float]) -> dict[str, float]:
+def _without_infinite(metrics: dict[str, float]) -> dict[str, float]:
     """The finite metrics; the others are meaningless after an overflow."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}
 

@@ -9,7 +9,8 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from streamkarma._engine import Encoded
-from streamkarma.checkpoint import Arrays, finite, from_json_lines, json_lines, natural
+from streamkarma.arrays import Arrays
+from streamkarma.checkpoint import checked_float, from_json_lines, json_lines, natural
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.pipeline import check_weight
@@ -274,7 +275,7 @@ class Pending:
         """The waiting events and labels, and the events as the learner saw them."""
         events = (
             [key.decode(), time, e.weight, e.number, e.record, e.encoded is not None, e.observed,
-             e.prior.row, _finite(e.prior.scores), e.prior.known, e.entity]
+             e.prior.row, _or_null(e.prior.scores), e.prior.known, e.entity]
             for key, (time, e) in self._events.items()
         )  # fmt: skip
         labels = ([key.decode(), time, label] for key, (time, label) in self._labels.items())
@@ -297,10 +298,10 @@ class Pending:
         KeyError, TypeError, ValueError
             If the state is invalid.
         """
-        seconds = None if state["seconds"] is None else finite(state["seconds"])
+        seconds = None if state["seconds"] is None else checked_float(state["seconds"])
         pending = cls(natural(state["limit"]), seconds)
         pending._knows_time = state["clock"] is not None
-        pending.clock = finite(state["clock"]) if pending._knows_time else 0.0
+        pending.clock = checked_float(state["clock"]) if pending._knows_time else 0.0
         classes = len(model.classes) if isinstance(model, BaseClassifier) else 0
         # Two classes have one score; a regression has a prediction and a standard deviation.
         widths = {1, *range(3, classes + 1)} if isinstance(model, BaseClassifier) else {1, 2}
@@ -313,7 +314,7 @@ class Pending:
             key, time, weight, number, record, is_encoded, observed, row, scores, known, entity = each
             if not isinstance(entity, str | None):
                 raise TypeError("an entity without a name")
-            numbers = [math.nan if s is None else finite(s) for s in scores]
+            numbers = [math.nan if s is None else checked_float(s) for s in scores]
             if len(numbers) not in widths:
                 raise ValueError("a prediction with a wrong number of classes")
             prior = PriorPrediction(dict(row), numbers, natural(known))
@@ -322,11 +323,11 @@ class Pending:
             event = PendingEvent(
                 check_weight(weight), prior, natural(number), dict(record), own, bool(observed), entity
             )
-            pending.keep(key.encode(), event, finite(time))
+            pending.keep(key.encode(), event, checked_float(time))
         if at != len(encoded):
             raise ValueError("more events than are waiting")
         for key, time, label in _waiting(_LABELS, state, arrays):
-            pending._labels[key.encode()] = (finite(time), label)
+            pending._labels[key.encode()] = (checked_float(time), label)
         return pending
 
 
@@ -336,6 +337,6 @@ def _waiting(name: str, state: dict[str, Any], arrays: Arrays) -> Iterable[Any]:
     return found
 
 
-def _finite(scores: list[float]) -> list[float | None]:
+def _or_null(scores: list[float]) -> list[float | None]:
     """Numbers for JSON, with None for those that are not finite."""
     return [s if math.isfinite(s) else None for s in scores]

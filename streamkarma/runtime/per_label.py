@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.runtime.metrics import ClassificationMetrics, RegressionMetrics
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PerLabel:

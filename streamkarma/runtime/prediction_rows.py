@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.connectors.rows import ABSENT, Column, Named, Rows, plain
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.events.labels import Label
-from streamkarma.runtime.evaluator import Evaluation, Floats, Ints
+from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.task import TaskModel, text_of
 

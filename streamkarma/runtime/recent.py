@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamkarma.estimators.results import finite
-
-Floats = NDArray[np.float64]
+from streamkarma.arrays import Floats
+from streamkarma.estimators.results import clipped
 
 
 class Recent:
@@ -51,4 +49,4 @@ class Recent:
 def _mean(each: Floats) -> float:
     """The mean of what there is: an event of an unknown class has no loss."""
     there = each[~np.isnan(each)]
-    return float(finite(there).mean()) if len(there) else 0.0
+    return float(clipped(there).mean()) if len(there) else 0.0

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Arrays
 from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.classifier import KARMAClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.learners import Model, learner_of
 from streamkarma.estimators.results import ClassificationResult
-from streamkarma.events.reservoir import WEIGHT, Arrays
+from streamkarma.events.reservoir import WEIGHT
 from streamkarma.parameters.learning import DEFAULT_RHO
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import AUTO
+from streamkarma.regret.competitor import LIPSCHITZ, LearnerProfile
 from streamkarma.regret.losses import comparable, pointwise_loss
-from streamkarma.regret.oracle import LIPSCHITZ, LearnerProfile
 from streamkarma.regret.tracker import Tracker, parse_baselines
 from streamkarma.regret.verdict import verdict
 from streamkarma.runtime.plan import Plan
@@ -135,10 +136,10 @@ class RegretAdapter:
             "gamma": epochs[-1].gamma,
             "T": events,
             "epochs": len(epochs),
-            "reach": 1.0 if learner.normalize else None,
+            "squared_radius": 1.0 if learner.normalize else None,
         }
         unknown = "B, λ, ‖w‖ and the subspace need complete vectors (--full NAME)"
-        return {**known, "unknown": unknown, "strays": learner.deviations}
+        return {**known, "unknown": unknown, "deviations": learner.deviations}
 
 
 def _of_bound(model: Model, events: int) -> LearnerProfile | None:
@@ -149,7 +150,10 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
         what
         for what, is_so in (
             ("no --rho: steps are not 1/(ρt)", model.rho is None or model.eta is not None),
-            ("a --budget: support vectors are pruned", model.budget is not None),
+            (
+                "support vectors were pruned (--budget)",
+                model.budget is not None and _pruned(model.summary()) > 0,
+            ),
             ("--forget", model.forget is not None),
             ("--loss squared_hinge: its slope has no bound", model.loss not in LIPSCHITZ),
             ("--class-weight: it learns from other losses than are compared", model.class_weight is not None),
@@ -164,6 +168,11 @@ def _of_bound(model: Model, events: int) -> LearnerProfile | None:
         return LearnerProfile(gamma, None, model.normalize, "; ".join(deviations), lam, model.horizon)
     rho = DEFAULT_RHO if model.rho is None else float(model.rho)
     return LearnerProfile(int(model.gamma), rho, model.normalize, "; ".join(deviations))
+
+
+def _pruned(summary: dict[str, Any]) -> int:
+    """How many support vectors changed the score as the budget was kept; merging equal patterns does not."""
+    return int(summary["merged_closest"] + summary["removed"])
 
 
 def open_regret(

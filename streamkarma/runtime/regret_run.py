@@ -120,7 +120,10 @@ class RegretRun:
         run = next(iter(self._runs.values()))
         first = _adapter_of(run)
         rows = [row for row in first.tracker.rows.get("projection-full", []) if "bound" in row]
-        bound = {"events": [row["events"] for row in rows], "total": [_least(row) for row in rows]}
+        bound = {
+            "events": [row["events"] for row in rows],
+            "regret_bound": [_regret_bound(row) for row in rows],
+        }
         return {
             "input": self._input,
             "task": first.task,
@@ -158,7 +161,7 @@ def _columns(points: Sequence[Point]) -> dict[str, list[Any]]:
     return {name: [point[number] for point in points] for number, name in enumerate(names)}
 
 
-def _least(row: dict[str, Any]) -> float:
+def _regret_bound(row: dict[str, Any]) -> float:
     """The tighter of the theorem's two bounds on the regret against ``f_{w,Q*}``."""
     bound = row["bound"]
     highest = np.inf if bound["ceiling"] is None else bound["ceiling"]

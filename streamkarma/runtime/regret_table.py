@@ -56,7 +56,7 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
         return []
     terms = {
         "L": "L",
-        "reach": "X²Γ",
+        "squared_radius": "X²Γ",
         "rho": "ρ",
         "B": "B",
         "lam": "λ",
@@ -79,8 +79,8 @@ def bound_lines(bound: dict[str, Any] | None) -> list[str]:
             lines.append("with the normalised kernel the bound applies to f_{w,Q*}/‖φ‖; see --no-normalize")
     else:
         lines.append(bound["unknown"])
-    if bound["strays"]:
-        lines.append(f"the theorem does not cover this run: {bound['strays']}")
+    if bound["deviations"]:
+        lines.append(f"the theorem does not cover this run: {bound['deviations']}")
     return lines
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import natural
 from streamkarma.connectors.base import RecordBlock
-from streamkarma.core.learner import Arrays
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import from_bytes, load_with_run, save

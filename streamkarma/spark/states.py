@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from streamkarma import checkpoint
-from streamkarma.core.learner import Arrays
+from streamkarma.arrays import Arrays
 from streamkarma.errors import ModelFileError
 from streamkarma.estimators.learners import Model
 from streamkarma.estimators.merging import merge

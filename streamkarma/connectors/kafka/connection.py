@@ -153,7 +153,7 @@ def connect(
         If the user wants to stop.
     """
     where = ", ".join(settings.brokers)
-    deadline, attempt, said = time.monotonic() + patience, _FIRST_SECONDS, False
+    deadline, attempt, reported = time.monotonic() + patience, _FIRST_SECONDS, False
     log.closed = 0
     while True:
         left = max(deadline - time.monotonic(), 0.1)
@@ -178,10 +178,10 @@ def connect(
             if log.closed >= _CLOSED_OFTEN:
                 reason += "; if they require a password or TLS, set -X security_protocol"
             raise RunError(f"no broker at {where} within {patience:g} s: {reason}")
-        if not said:
+        if not reported:
             how_long = f"trying for {patience:g} s" if patience < float("inf") else "waiting"
             say(f"cannot reach {where} ({reason}); {how_long}")
-            said = True
+            reported = True
         # Pause for half the time limit of the attempt.
         for _ in range(int(attempt / 2 / _NAP)):
             if stopped():

@@ -32,7 +32,7 @@ _FATAL = (
 
 
 #: A broker's message in an answer that an admin client shows as a Python object.
-_SAID = re.compile(r"""error_message=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+_ERROR_MESSAGE = re.compile(r"""error_message=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
 class RetriableKafkaError(RetriableError):
@@ -80,7 +80,7 @@ def reason_of(error: BaseException) -> str:
     # For some answers of brokers kafka-python has no message: it makes an error of None.
     text = " ".join(str(error).split()) if error.args != (None,) else name
     if " failed with response " in text:
-        said = _SAID.search(text)
+        found = _ERROR_MESSAGE.search(text)
         # The match is a quoted string; this only decodes its escapes and runs nothing.
-        return " ".join(literal_eval(said[1]).split() if said else ()) or name
+        return " ".join(literal_eval(found[1]).split() if found else ()) or name
     return text.partition(f"{name}: ")[2] or text.replace(f"{name}:", "").strip() or name

@@ -208,9 +208,9 @@ class TopicModels:
 def _head(value: bytes) -> _Head:
     """Decode a head; ValueError if it is invalid."""
     try:
-        said: Any = orjson.loads(value) if len(value) <= _MOST_HEAD else None
-        version = said.pop("format")
-        head = _Head(**said)
+        fields: Any = orjson.loads(value) if len(value) <= _MOST_HEAD else None
+        version = fields.pop("format")
+        head = _Head(**fields)
     except (ValueError, TypeError, AttributeError, KeyError):
         raise ValueError("it has no valid header") from None
     if version != FORMAT:

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from streamkarma._engine import MissingWords, boolean, number
-from streamkarma.events.number_formats import DECIMAL_COMMAS, REMEDY, form_of, prevailing, with_point
+from streamkarma.connectors.tables.number_formats import (
+    DECIMAL_COMMAS,
+    REMEDY,
+    form_of,
+    prevailing,
+    with_point,
+)
 from streamkarma.printable import shown
 
 #: Types of text columns. In one without observed values yet (UNKNOWN), each cell is typed on its own.

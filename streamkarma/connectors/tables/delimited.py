@@ -23,9 +23,9 @@ from streamkarma.connectors.tables.columns import (
     type_of,
 )
 from streamkarma.connectors.tables.dialect import preamble, sniff, with_blanks
+from streamkarma.connectors.tables.number_formats import with_point
 from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, fit, named, text_of
 from streamkarma.errors import RunError
-from streamkarma.events.number_formats import with_point
 from streamkarma.parameters.words import CLASS_WORD
 
 #: Between cells separated by these, a comma may be that of a decimal number.

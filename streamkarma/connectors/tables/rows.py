@@ -10,6 +10,8 @@ import csv
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from streamkarma.events.values import is_unicode
+
 if TYPE_CHECKING:
     from _csv import Reader
 
@@ -80,7 +82,7 @@ class Splitter:
         except csv.Error:
             rows = []
         fitting = all(len(row) == self._width or self._fits(row) for row in rows)
-        if fitting and len(rows) == len(lines) and _is_unicode(lines):
+        if fitting and len(rows) == len(lines) and is_unicode("".join(lines)):
             return [*rows], []
         return self._split_with_care(lines, at_end)
 
@@ -117,7 +119,7 @@ class Splitter:
             return [], UNCLOSED if reason == "unexpected end of data" else f"not CSV: {reason}"
         if row and self._width is not None and not self._fits(row):
             return row, f"has {len(row):,} field{'' if len(row) == 1 else 's'}, not {self._width:,}"
-        return row, None if _is_unicode(row) else NOT_UTF8
+        return row, None if is_unicode("".join(row)) else NOT_UTF8
 
 
 def fit(row: list[str], width: int, least: int | None = None) -> bool:
@@ -154,12 +156,3 @@ def named(header: Sequence[str]) -> int:
 def text_of(content: bytes) -> str:
     """Bytes as text; those that are not UTF-8 as lone surrogates, which encode to the same bytes."""
     return content.decode("utf-8", "surrogateescape")
-
-
-def _is_unicode(cells: Sequence[str]) -> bool:
-    """Whether these cells were decoded from valid UTF-8."""
-    try:
-        "".join(cells).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

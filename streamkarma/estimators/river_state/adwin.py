@@ -11,7 +11,7 @@ from typing import Any
 
 from river._river_rust.drift import AdaptiveWindowing
 
-from streamkarma.checkpoint import finite, natural
+from streamkarma.checkpoint import checked_float, natural
 
 #: delta, clock, maximum number of buckets in a row, shortest window, grace period; sums; counters; the number
 #: of rows.
@@ -65,7 +65,7 @@ def _put_together(given: Any) -> bytes:
     parts = []
     for used, *each in rows:
         parts.append(_ROW.pack(room - 1, natural(used, room - 1), room))
-        totals, variances = ([finite(number) for number in numbers] for numbers in each)
+        totals, variances = ([checked_float(number) for number in numbers] for numbers in each)
         if len(totals) != room or len(variances) != room:
             raise ValueError("a row of an ADWIN has the wrong number of buckets")
         parts += [struct.pack(f"<{room}d", *totals), _LENGTH.pack(room), struct.pack(f"<{room}d", *variances)]
@@ -73,7 +73,7 @@ def _put_together(given: Any) -> bytes:
     # Dropping the oldest bucket requires one in the last row.
     if not 1 <= len(rows) <= _MOST_ROWS or sums[2] != width or (len(rows) > 1 and not rows[-1][0]):
         raise ValueError("the rows of an ADWIN contradict its width")
-    plain = finite(delta), natural(clock), most, finite(shortest), finite(grace)
-    numbers = *map(finite, sums), *map(natural, counters)
+    plain = checked_float(delta), natural(clock), most, checked_float(shortest), checked_float(grace)
+    numbers = *map(checked_float, sums), *map(natural, counters)
     tail = _TAIL.pack(*plain[:3], int(shortest), int(grace))
     return b"".join([_HEAD.pack(*plain, *numbers, len(rows)), *parts, tail])

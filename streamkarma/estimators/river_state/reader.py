@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from river._river_rust.vectordict import VectorDict
 
+from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import TYPES, natural
-from streamkarma.core.learner import Arrays
 from streamkarma.estimators.river_state import adwin
 from streamkarma.estimators.river_state.allowed import (
     NAMED,

@@ -17,8 +17,8 @@ import numpy as np
 from river._river_rust.drift import AdaptiveWindowing
 from river._river_rust.vectordict import VectorDict
 
+from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import TYPES
-from streamkarma.core.learner import Arrays
 from streamkarma.errors import UsageError
 from streamkarma.estimators.river_state import adwin
 from streamkarma.estimators.river_state.allowed import (

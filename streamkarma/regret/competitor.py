@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats
 from streamkarma.core.kernel import growth
 from streamkarma.core.theory import DEFAULT_REGULARITY, Bound, Epoch, Schedule
 from streamkarma.regret import bound as measured
 from streamkarma.regret.losses import pointwise_loss
-
-Floats = NDArray[np.float64]
 
 #: Singular values of the complete vectors below this fraction of the largest are rounding errors, as values
 #: in streams have about six digits.
@@ -66,7 +64,7 @@ def with_constant(X: Floats) -> Floats:
     return np.column_stack([X, np.ones(len(X))])
 
 
-def subspace(X: Floats, full: Floats) -> Floats:
+def subspace_of_events(X: Floats, full: Floats) -> Floats:
     """Q* for events with the constant, shape (d + 1, d + 1).
 
     Parameters
@@ -139,7 +137,7 @@ def bound_terms(
     if events.stands_for > len(events.y):
         sampled = f"L, X and λ are those of a sample of {len(events.y):,} events"
         deviations = f"{deviations}; {sampled}" if deviations else sampled
-    return {**measured.doubled(bounds), "ceiling": highest, "strays": deviations}
+    return {**measured.doubled(bounds), "ceiling": highest, "deviations": deviations}
 
 
 def ceiling(events: BoundEvents, Q: Floats, rival: Floats, bound: Bound, normalize: bool) -> float:

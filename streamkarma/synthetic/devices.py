@@ -19,10 +19,11 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
-from streamkarma.population import PERIOD, Floats, Places
-from streamkarma.synthetic_labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.population import PERIOD
 
 #: Shares of a sensor's variance due to its device's level, and to the common dimensions.
 LEVEL, SHARED = 0.1, 0.3
@@ -146,14 +147,14 @@ class _Devices:
         self._replace(np.arange(size), 0)
         self._silent[:] = rng.random(size) < plan.gaps
 
-    def draw(self, count: int) -> Places:
+    def draw(self, count: int) -> Ints:
         """Draw places of devices that are not silent, unless all are."""
         often = np.where(self._silent, 0.0, self._often) if not self._silent.all() else self._often
         up_to = np.cumsum(often)
         chosen = np.searchsorted(up_to, self._rng.random(count) * up_to[-1], side="right")
         return np.asarray(np.minimum(chosen, len(up_to) - 1))
 
-    def states(self, places: Places, seconds: Places, reported: NDArray[np.bool_]) -> Floats:
+    def states(self, places: Ints, seconds: Ints, reported: NDArray[np.bool_]) -> Floats:
         """The states of these devices at these times, in order."""
         steps = self._rng.standard_normal((len(places), self._walks.shape[1]))
         states = np.empty(reported.shape)
@@ -181,7 +182,7 @@ class _Devices:
         hidden = math.sqrt(LEVEL) * self._levels[places] + math.sqrt(1.0 - LEVEL) * self._walks[places]
         return np.asarray(hidden @ self._parts.T)
 
-    def _replace(self, places: Places, second: int) -> None:
+    def _replace(self, places: Ints, second: int) -> None:
         """Put new devices in these places."""
         count = len(places)
         self.names[places] = [f"d{number}" for number in range(self._born, self._born + count)]

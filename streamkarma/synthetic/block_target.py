@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from streamkarma.arrays import Floats
 
 
 def block_weights(basis: Floats, weights: Floats, groups: NDArray[np.int_]) -> Floats:

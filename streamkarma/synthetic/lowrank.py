@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma.blocktarget import block_target, block_weights, target_deviation
+from streamkarma.arrays import Floats
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
-from streamkarma.population import Floats
-from streamkarma.synthetic_labels import CHUNK, Task, check_noise
+from streamkarma.synthetic.block_target import block_target, block_weights, target_deviation
+from streamkarma.synthetic.labels import CHUNK, Task, check_noise
 
 Missing = Literal["mcar", "mar", "mnar"]
 Label = Literal["linear", "blocks"]
@@ -64,8 +64,8 @@ class StreamSpec(NamedTuple):
         standard deviations of <w, x> (without a margin). With several classes, it is the smallest lead of the
         best output over another one, each in its own standard deviations.
     label
-        ``"linear"``: <w, x>. ``"blocks"``: the target of [H, Figure 3], see ``blocktarget``, for three blocks
-        and ``"mcar"``, with two classes or regression.
+        ``"linear"``: <w, x>. ``"blocks"``: the target of [H, Figure 3], see ``block_target``, for three
+        blocks and ``"mcar"``, with two classes or regression.
     """
 
     attributes: int = 20

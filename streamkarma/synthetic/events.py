@@ -25,10 +25,11 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma.arrays import Floats, Ints
 from streamkarma.errors import UsageError
 from streamkarma.parameters.checks import check_fields
-from streamkarma.population import Floats, Places, Population, word_maker
-from streamkarma.synthetic_labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.labels import CHUNK, Task, check_is_not_multiclass, check_noise, in_rows, labels
+from streamkarma.synthetic.population import Population, word_maker
 
 #: Each part's share of the variance of f.
 SHARES = {
@@ -135,13 +136,13 @@ def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[
 class _Event(NamedTuple):
     """Complete events: the indices of their names, and the rest as numbers."""
 
-    user: Places
-    words: Places
-    tags: Places
+    user: Ints
+    words: Ints
+    tags: Ints
     #: Which of the tags occur for the first time in their event.
     distinct: NDArray[np.bool_]
     #: Seconds since ``START``.
-    seconds: Places
+    seconds: Ints
     #: The numbers, of mean 0 and variance 1.
     numbers: Floats
 

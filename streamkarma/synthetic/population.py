@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+from streamkarma.arrays import Floats, Ints
 
 #: Number of events that drift refers to.
 PERIOD = 10_000
@@ -63,7 +62,7 @@ class Population:
         # A single member has no variance, and no effect.
         self.effects: Floats = drawn / np.maximum(np.sqrt(popularity @ drawn**2), np.finfo(float).tiny)
 
-    def draw(self, shape: int | tuple[int, ...]) -> Places:
+    def draw(self, shape: int | tuple[int, ...]) -> Ints:
         """Draw places independently, each with a probability proportional to its popularity."""
         chosen = np.searchsorted(self._up_to, self._rng.random(shape), side="right")
         # The last sum may have been rounded to less than 1.

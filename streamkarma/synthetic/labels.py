@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from streamkarma.arrays import Floats
 from streamkarma.errors import UsageError
-from streamkarma.population import Floats
 
 #: Events generated at a time: few enough for a quick start, enough to be fast. The stream does not depend on
 #: the number of events requested.
