@@ -151,7 +151,9 @@ class Run:
             session = self.session
             session.wait_until(context.stopped)
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
-            destinations = context.destinations = context.destinations or Destinations(self._plan, stack)
+            if context.destinations is None:
+                context.destinations = Destinations(self._plan, stack, self._stop)
+            destinations = context.destinations
             if self._source.shared and not self._plan.learn:
                 # The files contain the rows of records that the group has already consumed.
                 destinations.extend()
