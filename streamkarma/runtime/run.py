@@ -116,7 +116,7 @@ class Run:
                 failure = error
             if failure is None or self._context.destinations is not None:
                 self.session.close()
-                self._progress.close(self.session, stack, **self._source.summary())
+                self._progress.close(self.session, **self._source.summary())
         if failure is not None:
             raise failure
         if self._stop.number is not None:
