@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Callable
 from typing import cast
 
 READ_SIZE = 1 << 20
@@ -27,10 +28,11 @@ def is_regular(file: io.FileIO) -> bool:
     return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
 
 
-def write(file: io.FileIO, data: bytes) -> None:
-    """Write all data, even if the system accepts it only in parts."""
+def write(file: io.FileIO, data: bytes, wait: Callable[[io.FileIO], None] = lambda file: None) -> None:
+    """Write all data, even if the system accepts it only in parts; ``wait`` is called before each."""
     rest = memoryview(data)
     while rest:
+        wait(file)
         rest = rest[write_some(file, rest) :]
 
 

@@ -1,7 +1,8 @@
 """Replace a file atomically: readers see either all of the old or all of the new.
 
 The new bytes are written to a temporary file beside it, checked there, and renamed into place; the previous
-file is kept as ``NAME.bak``. At every instant, whatever is killed, there is a complete file under the name.
+file of a model is kept as ``NAME.bak``. At every instant, whatever is killed, there is a complete file under
+the name.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from streamkarma import system
-from streamkarma.errors import UsageError
+from streamkarma import files, system
+from streamkarma.errors import OutputError, UsageError
 
 #: Suffix of files that are being written, after eight random characters.
 _TEMPORARY = ".tmp"
@@ -28,7 +29,32 @@ def backup_of(path: Path) -> Path:
     return target.with_name(target.name + ".bak")
 
 
-def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object]) -> None:
+def write_result(path: str, content: bytes) -> None:
+    """Write a result to a file, of which no backup is kept, or to a pipe or a device.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written. A previous file then stays as it was.
+    """
+    try:
+        if _is_replaceable(path):
+            replace(Path(path), [content], lambda written: None, backup=False)
+        else:
+            Path(path).write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {files.reason(error)}") from error
+
+
+def _is_replaceable(path: str) -> bool:
+    """Whether a path is that of a file, or of none yet, in a folder that takes another file."""
+    # Not that of the target: the one of /dev/stdout, for example, may have no path.
+    status = _status(Path(path))
+    is_file = status is None or stat.S_ISREG(status.st_mode)
+    return is_file and os.access(_target(Path(path)).parent, os.W_OK)
+
+
+def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object], backup: bool = True) -> None:
     """Replace the file at ``path``, or the one that a symbolic link there points to.
 
     Parameters
@@ -39,6 +65,8 @@ def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object])
         The new contents.
     check
         Called with the path of the new file before it is renamed; if it raises, nothing changes.
+    backup
+        Whether to keep the previous file.
 
     Raises
     ------
@@ -57,7 +85,8 @@ def replace(path: Path, parts: Sequence[bytes], check: Callable[[Path], object])
             check(temporary)
             if system.OPEN_STAYS:
                 file.close()
-            _keep(target, temporary)
+            if backup:
+                _keep(target, temporary)
             os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):

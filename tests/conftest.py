@@ -46,7 +46,12 @@ gc.set_threshold(50_000)
 #: broker or Spark, which are slow to start and which some of them stop. Each process has its own broker. They
 #: mostly wait, so there may be more processes than cores.
 _TOGETHER = {
-    "stopped broker": ("tests/test_crashes", "tests/test_trouble", "tests/test_recreated"),
+    "stopped broker": (
+        "tests/test_crashes",
+        "tests/test_trouble",
+        "tests/test_recreated",
+        "tests/test_vanishing",
+    ),
     "shared models": ("tests/test_share", "tests/test_group", "tests/test_metrics"),
     "spark": ("tests/test_spark_",),
     "broker": ("",),

@@ -74,7 +74,7 @@ def test_a_constant_delay_costs_little(delay: int) -> None:
 
 @pytest.mark.parametrize("delay", [200, 500])
 def test_the_first_labels_of_a_rare_class_count_fully(delay: int) -> None:
-    """What is predicted before any label errs in the same direction each time, which says nothing of the labels.
+    """What is predicted before any label errs in the same direction each time, whatever the labels are.
 
     While it was taken to say that the labels are shared, these losses were .03 above those without a delay.
     """

@@ -88,3 +88,36 @@ def test_a_file_that_may_grow_no_further(tmp_path: Path) -> None:
     assert shell(f"{LEARN} e.jsonl --model m1 --predictions p1", tmp_path).returncode == 0
     for name in "mp":
         assert (tmp_path / name).read_bytes() == (tmp_path / f"{name}1").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"{LEARN} e.jsonl --no-predictions --summary result",
+        "profile e.jsonl --quiet --json result",
+        "profile e.jsonl --quiet --html result",
+        "regret e.jsonl --learner explicit --regret zero --quiet --json result",
+        "regret e.jsonl --learner explicit --regret zero --quiet --plot result.html",
+    ],
+)
+def test_a_result_that_cannot_be_written_leaves_the_previous_one(tmp_path: Path, command: str) -> None:
+    (tmp_path / "e.jsonl").write_bytes(EVENTS)
+    name = command.split()[-1]
+    (tmp_path / name).write_text("the previous one")
+    (tmp_path / name).chmod(0o604)
+    done = shell(command, tmp_path, before="ulimit -f 0;")
+    assert (done.returncode, done.stderr) == (1, f"streamkarma: cannot write {name}: File too large\n")
+    assert (tmp_path / name).read_text() == "the previous one"
+    assert shell(command, tmp_path).returncode == 0
+    assert (tmp_path / name).read_text() != "the previous one"
+    # Nobody gets other rights to it, and neither attempt leaves another file.
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o604
+    assert {path.name for path in tmp_path.iterdir()} == {"e.jsonl", name}
+
+
+@pytest.mark.parametrize("path", ["/dev/stdout", "-", "fifo"])
+def test_a_summary_for_a_pipe(tmp_path: Path, path: str) -> None:
+    (tmp_path / "e.jsonl").write_bytes(EVENTS)
+    before = "mkfifo fifo; cat fifo &" if path == "fifo" else ""
+    done = shell(f"{LEARN} e.jsonl --no-predictions --summary {path} | cat", tmp_path, before)
+    assert json.loads(done.stdout)["events"] == 300

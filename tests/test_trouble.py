@@ -10,6 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
 
 from tests.broker import PASSWORD, USER, Broker, free_port
 from tests.cluster import Cluster, Record, events, last, until
@@ -210,6 +211,25 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {f"{source}/0": end - begin}
     # The remaining records are read, wherever a partition without an offset would begin.
     assert cluster.kept("m")["events"] == (30 if start == "latest" else 70)
+
+
+@pytest.mark.parametrize("before", [0, 40])
+def test_a_summary_counts_nothing_that_was_thrown_away(cluster: Cluster, before: int) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    arguments = [source, "--until-end", "--model", "m", "--output-topic", output, "--summary", "s.json"]
+    if before:
+        cluster.put(source, events(before))
+        cluster.attach(*arguments)
+    cluster.put(source, events(50))
+    # Nothing keyless can be sent to it, so that the transaction fails.
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, output, {"cleanup.policy": "compact"})])
+    admin.close()
+    said = cluster.attach(*arguments, code=1)
+    summary = json.loads((cluster.folder / "s.json").read_text())
+    assert (summary["events"], summary["learned"]) == (0, 0)
+    assert summary["kafka"]["positions"] == ({source: {"0": before}} if before else {})
+    assert last(said) == f"streamkarma: {summary['failed']}"
 
 
 def test_a_compacted_topic_takes_no_predictions_without_keys(cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from streamkarma._engine import MissingWords, parse
@@ -76,16 +77,13 @@ class Look:
 
     def rows(self, source: Source) -> Iterator[list[Row]]:
         """The observed values of each record, in blocks; a signal ends it."""
-        with self.stop.installed(), source.open(self, 0) as reader:
+        with suppress(InterruptedError), self.stop.installed(), source.open(self, 0) as reader:
             reader.resume(None)
-            try:
-                for block in reader.blocks():
-                    if block is not None:
-                        yield self._observed(block.records)
-                    if self.stopped():
-                        return
-            except InterruptedError:
-                return
+            for block in reader.blocks():
+                if block is not None:
+                    yield self._observed(block.records)
+                if self.stopped():
+                    return
 
     def _observed(self, records: Records) -> list[Row]:
         rows = []

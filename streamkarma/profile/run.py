@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamkarma.connectors.base import Source
-from streamkarma.errors import OutputError, UsageError
-from streamkarma.files import reason
+from streamkarma.errors import UsageError
 from streamkarma.printable import printable
 from streamkarma.profile import advice, table
 from streamkarma.profile.page import page
 from streamkarma.profile.profiler import Profiler
 from streamkarma.profile.reading import Look
+from streamkarma.replacing import write_result
 from streamkarma.runtime.destinations import check_files
-from streamkarma.runtime.progress import open_sink
+from streamkarma.runtime.progress import write_object
 
 
 class Request(NamedTuple):
@@ -108,16 +106,11 @@ class ProfileRun:
         if not (request.quiet and taken):
             text = "\n".join(table.lines(profile))
             print(text, file=sys.stderr if taken else sys.stdout, flush=True)
-        with ExitStack() as stack:
-            if sink := open_sink(request.json, stack):
-                sink.write([profile])
+        write_object(request.json, profile)
         if request.html == "-":
             print(page(profile), flush=True)
         elif request.html is not None:
-            try:
-                Path(request.html).write_text(page(profile), encoding="utf-8")
-            except OSError as error:
-                raise OutputError(f"cannot write {request.html}: {reason(error)}") from error
+            write_result(request.html, page(profile).encode())
 
 
 def _say(line: str) -> None:

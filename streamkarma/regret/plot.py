@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamkarma.errors import RunError, UsageError
+from streamkarma.errors import UsageError
 from streamkarma.pages import clean
 from streamkarma.regret import plot_data, plot_texts
 from streamkarma.regret.page import page
+from streamkarma.replacing import write_result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,16 +64,13 @@ def draw(report: dict[str, Any], path: str) -> None:
     ------
     UsageError
         If the path has another extension.
-    RunError
+    OutputError
         If the file cannot be written.
     """
     check_ending(path)
     ending = Path(path).suffix.lower()
     content = page(report).encode() if ending == ".html" else _rendered(report, ending[1:])
-    try:
-        Path(path).write_bytes(content)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror}") from error
+    write_result(path, content)
 
 
 def check_ending(path: str) -> None:

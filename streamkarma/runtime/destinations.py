@@ -16,10 +16,11 @@ from streamkarma.connectors.base import DeadLetter
 from streamkarma.connectors.jsonlines.sink import JsonLinesSink, Mark, check_writable
 from streamkarma.connectors.rows import Rows
 from streamkarma.errors import ModelFileError, UsageError
-from streamkarma.files import discard_stdout
+from streamkarma.files import create, discard_stdout
 from streamkarma.runtime import report
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
+from streamkarma.runtime.signals import StopSignal
 
 #: The mark of an empty file.
 _NOTHING = Mark(0, sha256(b"").hexdigest())
@@ -37,26 +38,31 @@ class Destinations:
         The plan.
     stack
         Closes the files at the end.
+    stop
+        The signals that end the wait for a reader of a pipe; None if none are handled.
 
     Raises
     ------
     OutputError
         If a file cannot be opened. The contents of all files are then unchanged.
+    InterruptedError
+        If a signal arrives before a named pipe has a reader.
 
     Attributes
     ----------
     unread
-        Whether a reader has closed its pipe; nothing more is then written.
+        Whether a reader has closed its pipe, or took nothing after a signal; nothing more is then written.
     """
 
-    def __init__(self, plan: Plan, stack: ExitStack) -> None:
+    def __init__(self, plan: Plan, stack: ExitStack, stop: StopSignal | None = None) -> None:
+        stop = stop or StopSignal()
         self.unread = False
         self._sinks: dict[str, JsonLinesSink] = {}
         self._before_failure: dict[str, Mark] = {}
         self._paths = {"predictions": plan.predictions, "dead_letters": plan.dead_letters}
         for name, path in self._paths.items():
             if path is not None:
-                self._sinks[name] = sink = JsonLinesSink(path)
+                self._sinks[name] = sink = JsonLinesSink(path, stop.unless(create), stop.until_writable)
                 stack.callback(sink.close)
 
     def restart(self) -> None:
@@ -170,7 +176,7 @@ class Destinations:
             return
         try:
             sink.write_text(text)
-        except BrokenPipeError:
+        except (BrokenPipeError, InterruptedError):
             discard_stdout()
             self.unread = True
 

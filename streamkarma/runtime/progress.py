@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Mapping
 from typing import Any
 
 from streamkarma import log
@@ -13,6 +13,8 @@ from streamkarma.errors import RunError
 from streamkarma.estimators.learners import distinguishing, learner_of
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.words import NOW
+from streamkarma.plain_json import dumps
+from streamkarma.replacing import write_result
 from streamkarma.runtime import mistakes, report
 from streamkarma.runtime.live import Live
 from streamkarma.runtime.loop import Loop
@@ -92,7 +94,7 @@ class Progress:
         if self._plan.strict and self._useless is not None:
             raise RunError(self._useless)
 
-    def close(self, session: Session, stack: ExitStack, **more: Any) -> None:
+    def close(self, session: Session, **more: Any) -> None:
         """Write the summary, with the sections in ``more`` added."""
         loop = session.loop
         if self._live is not None:
@@ -100,8 +102,7 @@ class Progress:
             self._live.close()
         seconds = (self._end or time.perf_counter()) - self._begin
         summary = report.summarise(loop, session.ignored_before, seconds) | more
-        if sink := open_sink(self._plan.summary, stack):
-            sink.write([summary])
+        write_object(self._plan.summary, summary)
         if log.is_json():
             self.say("summary", summary=summary)
         else:
@@ -115,11 +116,15 @@ class Progress:
             self.say(f"warning: {self._useless}")
 
 
-def open_sink(path: str | None, stack: ExitStack) -> JsonLinesSink | None:
-    """A file for JSON lines, open until the stack is closed; None for None."""
-    if path is None:
-        return None
-    sink = JsonLinesSink(path)
-    stack.callback(sink.close)
-    sink.restart()
-    return sink
+def write_object(path: str | None, content: Mapping[str, Any]) -> None:
+    """Write an object as JSON to a file, or to standard output for ``-``; to none for None.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    if path == "-":
+        JsonLinesSink(path).write([dict(content)])
+    elif path is not None:
+        write_result(path, dumps(content) + b"\n")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from streamkarma.connectors.base import Source
-from streamkarma.errors import OutputError
 from streamkarma.estimators.learners import learner_of
-from streamkarma.files import reason
 from streamkarma.printable import printable
 from streamkarma.regret.loss_curves import Point, RecentLosses
 from streamkarma.runtime import mistakes
 from streamkarma.runtime.destinations import check_files
 from streamkarma.runtime.plan import Plan
-from streamkarma.runtime.progress import open_sink
+from streamkarma.runtime.progress import write_object
 from streamkarma.runtime.regret_adapter import RegretAdapter
 from streamkarma.runtime.regret_table import bound_lines, regret_table
 from streamkarma.runtime.run import Run
@@ -82,16 +79,11 @@ class RegretRun:
                 lines = [*regret_table(adapter.summary(), adapter.verdict()), *bound_lines(adapter.bound())]
                 self._show("\n".join([f"learner: {name}", *lines]))
         report = self.report()
-        with ExitStack() as stack:
-            if sink := open_sink(self._json, stack):
-                sink.write([report])
+        write_object(self._json, report)
         if self._plot is not None:
             from streamkarma.regret.plot import draw
 
-            try:
-                draw(report, self._plot)
-            except OSError as error:
-                raise OutputError(f"cannot write {self._plot}: {reason(error)}") from error
+            draw(report, self._plot)
             self._say(f"plot written to {self._plot}")
         return code
 

@@ -16,7 +16,7 @@ from streamkarma.runtime.context import RunContext
 from streamkarma.runtime.destinations import Destinations, check_files
 from streamkarma.runtime.following_session import FollowingSession
 from streamkarma.runtime.observer import Observer
-from streamkarma.runtime.output import both
+from streamkarma.runtime.output import Totals, both
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
 from streamkarma.runtime.session import Session
@@ -76,6 +76,8 @@ class Run:
         self._ignored_before = session.ignored_before
         self._stop = StopSignal(GRACE_SECONDS if source.shared else None)
         saves = source.shared or (plan.learn and plan.model is not None)
+        #: The totals of a loop that was fed nothing.
+        self._nothing: Totals | None = None
         self._context = RunContext(plan, session, self._stop, self._observer, self._progress.say, saves)
 
     @property
@@ -116,13 +118,26 @@ class Run:
                 failure = error
             if failure is None or self._context.destinations is not None:
                 self.session.close()
-                self._progress.close(self.session, stack, **self._source.summary())
+                failed = {}
+                if failure is not None:
+                    failed = {"failed": str(failure)}
+                    self._forget_uncommitted()
+                self._progress.close(self.session, **self._source.summary(), **failed)
         if failure is not None:
             raise failure
         if self._stop.number is not None:
             return 128 + self._stop.number
         self._progress.check_use()
         return 0
+
+    def _forget_uncommitted(self) -> None:
+        """Count only what is committed: with a failure, a shared source discards the rest.
+
+        If a bad record has stopped the run, everything before it is committed.
+        """
+        totals, loop = self._context.totals or self._nothing, self.session.loop
+        if self._source.shared and totals is not None and loop.failure is None:
+            loop.resume_totals(totals)
 
     def _attempt_until_done(self, stack: ExitStack) -> None:
         """Read the source to its end; after each failure, resume from the last commit."""
@@ -151,7 +166,9 @@ class Run:
             session = self.session
             session.wait_until(context.stopped)
             reader.resume(session.kept if session.resumed and self._plan.learn else None)
-            destinations = context.destinations = context.destinations or Destinations(self._plan, stack)
+            if context.destinations is None:
+                context.destinations = Destinations(self._plan, stack, self._stop)
+            destinations = context.destinations
             if self._source.shared and not self._plan.learn:
                 # The files contain the rows of records that the group has already consumed.
                 destinations.extend()
@@ -163,6 +180,7 @@ class Run:
                 self._replay(block)
             output = both(reader.sink, destinations.output(self._has_failed), self._has_failed)
             loop = session.new_loop(self._observer.watch(output))
+            self._nothing = loop.totals()
             if context.totals is not None:
                 loop.resume_totals(context.totals)
                 if not self._plan.learn:

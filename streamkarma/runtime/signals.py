@@ -1,4 +1,7 @@
-"""SIGINT, SIGTERM and SIGHUP end a run gracefully: after the current block, everything is saved."""
+"""SIGINT, SIGTERM and SIGHUP end a run gracefully: after the current block, everything is saved.
+
+A second signal ends it at once, whatever it waits for: files are consistent at any moment.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,23 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import IO, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Got = TypeVar("Got")
 
+#: Signals within this time count as one: `timeout` and some terminals send the same one twice.
+_ONE_SIGNAL_SECONDS = 1.0
+#: After a signal, a reader that takes nothing for this long is not waited for.
+_READER_SECONDS = 2.0
+
 
 class StopSignal:
-    """Records a signal to stop, and interrupts a read that waits for input.
+    """Records a signal to stop, and interrupts a wait for input or for the reader of the output.
 
     Parameters
     ----------
@@ -30,6 +39,8 @@ class StopSignal:
         self.number: int | None = None
         self._grace = grace
         self._waiting = False
+        #: When the first signal arrived.
+        self._came_at = 0.0
         #: Becomes readable when a signal arrives.
         self._alarm: int | None = None
 
@@ -99,7 +110,30 @@ class StopSignal:
 
         return wait_unless_stopped
 
+    def until_writable(self, file: IO[bytes]) -> None:
+        """Wait until a pipe takes more.
+
+        A write that then has to wait for the reader returns at a signal, with what was written so far.
+
+        Raises
+        ------
+        InterruptedError
+            If a signal has arrived, and the reader takes nothing.
+        """
+        if self._alarm is None:
+            return
+        if not self.has_come() and select.select([self._alarm], [file], [])[1]:
+            return
+        if not select.select([], [file], [], _READER_SECONDS)[1]:
+            raise InterruptedError
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.number is None:
+            self._came_at = now
+        elif now - self._came_at > _ONE_SIGNAL_SECONDS:
+            # Without a message, since even stderr may have a reader that takes nothing.
+            os._exit(128 + number)
         self.number = number
         if self._grace is not None:
             timer = threading.Timer(self._grace, _give_up, [self._grace, 128 + number])

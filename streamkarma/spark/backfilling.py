@@ -66,7 +66,7 @@ class Backfill:
             self._learn(inputs, destinations)
             self._progress.over()
             self.session.save()
-            self._progress.close(self.session, stack)
+            self._progress.close(self.session)
         self._progress.check_use()
 
     def _learn(self, inputs: Inputs, destinations: Destinations) -> None:

@@ -70,7 +70,7 @@ class Scoring:
             self._progress.over()
             counted = summed([unpacked_counts(row.data, f"part {row.part}") for row in rows])
             session.loop.resume_totals(counted)
-            self._progress.close(session, stack)
+            self._progress.close(session)
         if plan.fail and counted.first_rejected is not None:
             raise RunError(counted.first_rejected)
         self._progress.check_use()

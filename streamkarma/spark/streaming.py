@@ -139,7 +139,7 @@ class Stream:
             self._run(spark, stop)
             self._show()
             self._progress.over()
-            self._progress.close(self.session, stack, kafka={"lost": self._lost})
+            self._progress.close(self.session, kafka={"lost": self._lost})
         if stop.number is not None:
             return 128 + stop.number
         self._progress.check_use()

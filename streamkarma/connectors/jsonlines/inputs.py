@@ -116,6 +116,8 @@ class Input(LineInput):
     ------
     RunError
         If it cannot be opened.
+    InterruptedError
+        From a signal handler, while a named pipe has no writer.
 
     Examples
     --------
@@ -132,6 +134,8 @@ class Input(LineInput):
         super().__init__(path)
         try:
             self._file = _opened(path)
+        except InterruptedError:
+            raise
         except EOFError as error:
             raise self._damaged(error) from error
         except OSError as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -35,6 +36,10 @@ class JsonLinesSink:
     ----------
     path
         A path, or ``-`` for standard output.
+    create
+        Opens the file; that of a named pipe waits for a reader, and may raise InterruptedError.
+    wait
+        Called before something is written to a pipe or a device; may raise InterruptedError.
 
     Raises
     ------
@@ -42,6 +47,8 @@ class JsonLinesSink:
         If it cannot be opened or written; from every method.
     BrokenPipeError
         From ``write``: the reader has closed the pipe.
+    InterruptedError
+        From ``create`` and ``wait``.
 
     Attributes
     ----------
@@ -49,13 +56,21 @@ class JsonLinesSink:
         Whether it is a regular file, and not a pipe, a device or standard output.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        create: Callable[[str], io.FileIO] = files.create,
+        wait: Callable[[io.FileIO], None] = lambda file: None,
+    ) -> None:
         self._path = path
+        self._wait = wait
         self._tail = b""
         self._size = 0
         try:
-            self._file = files.standard_output() if path == "-" else files.create(path)
+            self._file = files.standard_output() if path == "-" else create(path)
             self.is_file = path != "-" and files.is_regular(self._file)
+        except InterruptedError:
+            raise
         except OSError as error:
             raise self._failure(error) from error
 
@@ -66,8 +81,11 @@ class JsonLinesSink:
     def write_text(self, text: bytes) -> None:
         """Write lines that are already JSON."""
         try:
-            files.write(self._file, text)
-        except BrokenPipeError:
+            if self.is_file:
+                files.write(self._file, text)
+            else:
+                files.write(self._file, text, self._wait)
+        except (BrokenPipeError, InterruptedError):
             raise
         except OSError as error:
             self._cut_torn(text)

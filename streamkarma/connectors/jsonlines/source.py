@@ -67,7 +67,7 @@ class JsonLinesSource(Source):
 
     def _input(self, context: Context) -> LineInput:
         """The input to read, at its beginning."""
-        return Input(self.path)
+        return context.interruptible(Input)(self.path)
 
 
 class LineReader(Reader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,12 +12,14 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkarma.connectors.base import Context, Position, Reader, RecordBlock, Source
+from streamkarma.connectors.kafka.connection import SILENCE_SECONDS
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
-from streamkarma.connectors.kafka.errors import translate_error
+from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
 from streamkarma.connectors.kafka.records import NO_METADATA, Metadata, records_of
 from streamkarma.connectors.kafka.row_fields import NO_ROW_FIELDS, RowFields
 from streamkarma.connectors.kafka.source import Attachment, TopicSource
-from streamkarma.connectors.kafka.topic_check import check_topics
+from streamkarma.connectors.kafka.start_offsets import say_lost
+from streamkarma.connectors.kafka.topic_check import check_still_there, check_topics
 from streamkarma.errors import RunError
 
 _POLL_MS, _POLL_RECORDS = 250, 5000
@@ -63,8 +66,8 @@ class BoundedTopics(TopicSource):
         self.dead_letter_hint = Source.dead_letter_hint
 
     def summary(self) -> dict[str, Any]:
-        """The records that were skipped."""
-        return {"kafka": {"tombstones": self.tombstones}}
+        """The records that were skipped, or had expired."""
+        return {"kafka": {"lost": self.lost, "tombstones": self.tombstones}}
 
     @contextmanager
     def open(self, context: Context, failures: int) -> Iterator[Reader]:
@@ -83,6 +86,8 @@ class BoundedTopics(TopicSource):
                 consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
         except errors.KafkaError as error:
             raise RunError(str(translate_error(error))) from error
+        except RetriableKafkaError as error:
+            raise RunError(str(error)) from error
 
 
 class _BoundedReader(Reader):
@@ -95,6 +100,8 @@ class _BoundedReader(Reader):
         #: Records waiting to be merged, and the next offset to read, of each partition.
         self._waiting: dict[TopicPartition, deque[ConsumerRecord]] = {}
         self._next: dict[TopicPartition, int] = {}
+        #: Seconds of waiting in which no partition was read on.
+        self._silent = 0.0
 
     def resume(self, kept: Position | None) -> None:
         """Start at the beginning of the partitions."""
@@ -123,9 +130,32 @@ class _BoundedReader(Reader):
         """
         self._consumer.assign([partition])
         self._consumer.seek(partition, self._next[partition])
-        polled = self._consumer.poll(timeout_ms=_POLL_MS).get(partition, [])
+        began = time.monotonic()
+        try:
+            polled = self._consumer.poll(timeout_ms=_POLL_MS).get(partition, [])
+            position = self._consumer.position(partition)
+        except errors.OffsetOutOfRangeError:
+            polled, position = [], self._first_left(partition)
         self._waiting[partition].extend(each for each in polled if each.offset < self._ends[partition])
-        self._next[partition] = self._consumer.position(partition)
+        if position > self._next[partition]:
+            self._next[partition], self._silent = position, 0.0
+            return
+        self._silent += time.monotonic() - began
+        if self._silent > SILENCE_SECONDS:
+            check_still_there(self._source, [partition])
+            self._silent = 0.0
+
+    def _first_left(self, partition: TopicPartition) -> int:
+        """Where to continue a partition that no longer has the next offset."""
+        offset, end = self._next[partition], self._ends[partition]
+        begin = int(self._consumer.beginning_offsets([partition])[partition])
+        if begin <= offset:
+            raise RunError(
+                f"topic {partition.topic}, partition {partition.partition}: offset {offset} is past its end; "
+                "the topic was recreated while it was read"
+            )
+        say_lost(self._source, partition, offset, min(begin, end))
+        return begin
 
     def _ready(self) -> list[ConsumerRecord]:
         """The records that no later one can precede, up to where more of a partition must be read."""

@@ -175,9 +175,8 @@ def connect(
                 f"{where}: authentication failed: connection closed during login; check {_CREDENTIALS}"
             )
         if time.monotonic() + attempt / 2 > deadline:
-            if log.closed >= _CLOSED_OFTEN:
-                reason += "; if they require a password or TLS, set -X security_protocol"
-            raise RunError(f"no broker at {where} within {patience:g} s: {reason}")
+            hint = _hint(reason, log.closed >= _CLOSED_OFTEN, settings.has_tls)
+            raise RunError(f"no broker at {where} within {patience:g} s: {reason}{hint}")
         if not reported:
             how_long = f"trying for {patience:g} s" if patience < float("inf") else "waiting"
             say(f"cannot reach {where} ({reason}); {how_long}")
@@ -188,3 +187,20 @@ def connect(
                 raise InterruptedError
             time.sleep(_NAP)
         attempt = min(2 * attempt, _LONGEST_SECONDS)
+
+
+def _hint(reason: str, is_closed: bool, has_tls: bool) -> str:
+    """What may be wrong with the settings for TLS and a login, to follow the reason of a failed attempt."""
+    if has_tls:
+        alert = reason.lower().replace("_", " ")
+        if any(
+            each in alert for each in ("bad certificate", "certificate required", "alert handshake failure")
+        ):
+            return "; if they require a certificate of the client, set -X ssl_certfile and ssl_keyfile"
+        without = "unexpected eof" in alert or "wrong version number" in alert
+        return "; this may be a port without TLS: check --brokers and -X security_protocol" if without else ""
+    # A broker answers a client that does not begin with TLS by an alert, which is no frame of Kafka's.
+    is_closed |= any(
+        each in reason for each in ("Invalid frame length", "socket disconnected", "reset by peer")
+    )
+    return "; if they require a password or TLS, set -X security_protocol" if is_closed else ""

@@ -23,6 +23,7 @@ from streamkarma.connectors.kafka.records import records_of
 from streamkarma.connectors.kafka.replay import replay
 from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
 from streamkarma.connectors.kafka.start_offsets import start
+from streamkarma.connectors.kafka.topic_check import check_still_there
 from streamkarma.connectors.records import Records
 from streamkarma.errors import FencedError, RunError, UsageError
 
@@ -162,6 +163,9 @@ class TopicReader(Reader):
                 start(unpositioned, self._offsets, self._source)
             self._is_quiet = not polled and not self._in_step
             yield None
+        self.commit()
+        ends, positions = self._source.ends or {}, self._offsets.positions
+        check_still_there(self._source, [tp for tp, end in ends.items() if positions.get(tp, 0) < end])
 
     def maybe_commit(self) -> None:
         """Commit, and write the model, if it is due."""

@@ -20,6 +20,11 @@ def has_login(values: Mapping[str, Any]) -> bool:
     return str(values.get("security_protocol")).startswith("SASL_")
 
 
+def has_tls(values: Mapping[str, Any]) -> bool:
+    """Whether the settings include an encrypted connection."""
+    return str(values.get("security_protocol")).endswith("SSL")
+
+
 def check_security(values: Mapping[str, Any]) -> None:
     """Check the settings of kafka-python for TLS and SASL.
 
@@ -35,7 +40,13 @@ def check_security(values: Mapping[str, Any]) -> None:
         _check_login(values)
     elif stray := sorted(name for name in values if name.startswith("sasl_")):
         raise UsageError(f"-X {stray[0]} has no meaning without a login; set -X security_protocol=SASL_SSL")
-    _check_files(values)
+    if has_tls(values):
+        _check_files(values)
+    elif stray := sorted(name for name in values if name.startswith("ssl_")):
+        raise UsageError(
+            f"-X {stray[0]} has no meaning without TLS; set -X security_protocol="
+            f"{'SASL_SSL' if has_login(values) else 'SSL'}"
+        )
 
 
 def _check_login(values: Mapping[str, Any]) -> None:
@@ -76,7 +87,20 @@ def _check_files(values: Mapping[str, Any]) -> None:
             password = values.get("ssl_password") or ""
             context.load_cert_chain(values["ssl_certfile"], values.get("ssl_keyfile"), password)
     except ssl.SSLError as error:
+        if name == "ssl_certfile" and error.reason is None:
+            _check_key(values)
         raise UsageError(
             f"-X {name}: {values[name]} cannot be used ({error.reason or 'not PEM'}); expected PEM, "
             "with its key and password where it is a certificate"
         ) from error
+
+
+def _check_key(values: Mapping[str, Any]) -> None:
+    """Raise UsageError if an encrypted private key is the likely reason for a failure without a reason."""
+    name = "ssl_keyfile" if "ssl_keyfile" in values else "ssl_certfile"
+    with open(values[name], "rb") as file:
+        if b"ENCRYPTED" not in file.read():
+            return
+    if values.get("ssl_password"):
+        raise UsageError(f"-X {name}: the key in {values[name]} cannot be decrypted with this ssl_password")
+    raise UsageError(f"-X {name}: the key in {values[name]} is encrypted; set STREAMKARMA_KAFKA_SSL_PASSWORD")

@@ -12,7 +12,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from streamkarma.connectors.kafka.security import check_security, has_login
+from streamkarma.connectors.kafka.security import check_security, has_login, has_tls
 from streamkarma.errors import UsageError
 
 #: Environment variables with this prefix set Kafka settings, named in capitals. Use them for passwords, which
@@ -110,6 +110,11 @@ class KafkaSettings:
     def has_login(self) -> bool:
         """Whether clients must authenticate by SASL."""
         return has_login(self._values)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return has_tls(self._values)
 
     def consumer(self, **more: Any) -> dict[str, Any]:
         """Arguments for a KafkaConsumer; the keyword arguments are defaults."""

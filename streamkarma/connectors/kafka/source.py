@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
-from streamkarma.connectors.base import Context, Reader, Source
+from streamkarma.connectors.base import Context, Reader, RetriableError, Source
 from streamkarma.connectors.histogram import Histogram
 from streamkarma.connectors.jsonlines.lines import MAX_RECORD_BYTES
 from streamkarma.connectors.kafka.connection import Client, LogCapture, Silence, connect
@@ -29,7 +29,7 @@ from streamkarma.connectors.kafka.share_topic import ShareTopic, open_share_topi
 from streamkarma.connectors.kafka.topic_check import check_topics
 from streamkarma.connectors.kafka.topic_configs import longest_messages
 from streamkarma.connectors.kafka.topics import Topics
-from streamkarma.errors import UsageError
+from streamkarma.errors import RunError, UsageError
 
 #: Once the brokers have answered, wait for them until a signal arrives.
 _FOREVER = float("inf")
@@ -167,6 +167,7 @@ class TopicSource(Source):
         self.tombstones = self._tombstones_committed = 0
         self.latency, self.transactions = CommitLatency(), Histogram()
         self._positions: dict[TopicPartition, int] = {}
+        self._committed_positions: dict[TopicPartition, int] = {}
         self._log = LogCapture()
         self.silence = Silence(self.settings.brokers, self._log, self.say)
         self._patience = at.connect_timeout
@@ -200,8 +201,12 @@ class TopicSource(Source):
             reader: TopicReader = SharingReader(self, context, self._share)
         else:
             reader = TopicReader(self, context, None if at.learn else ScoringOffsets(self, context))
-        with reader.working():
-            yield reader
+        try:
+            with reader.working():
+                yield reader
+        except (RunError, RetriableError):
+            self._positions = self._committed_positions
+            raise
 
     def summary(self) -> dict[str, Any]:
         """The progress, and anything unusual."""
@@ -247,12 +252,13 @@ class TopicSource(Source):
     def committed(self) -> None:
         """A commit has succeeded."""
         self._tombstones_committed = self.tombstones
+        self._committed_positions = dict(self._positions)
         self.latency.committed()
         self._context.committed()
 
     def resumed(self, positions: dict[TopicPartition, int]) -> None:
         """A new reader has started, which keeps these positions up to date."""
-        self._positions = positions
+        self._positions, self._committed_positions = positions, dict(positions)
 
     def connect(self, kind: Callable[..., Client], **arguments: Any) -> Client:
         """Create a client of kafka-python; the wait for brokers is limited at first, and unlimited later."""

@@ -36,6 +36,9 @@ def start(unpositioned: Iterable[TopicPartition], offsets: Offsets, source: Topi
         wanted = offsets.wanted(tp)
         offset = default[tp] if wanted is None else wanted
         name = f"topic {tp.topic}, partition {tp.partition}"
+        if source.ends is not None and ends[tp] < source.ends.get(tp, 0):
+            # The topic was recreated since the start of the run, and may never grow that long again.
+            source.ends[tp] = ends[tp]
         if offset > ends[tp]:
             source.say(
                 f"{name}: offset {offset} is past its end, {ends[tp]}; was the topic recreated? "

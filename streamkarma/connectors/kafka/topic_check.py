@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka import KafkaConsumer, TopicPartition, errors
@@ -28,9 +29,7 @@ def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
     InterruptedError
         If the user wanted to stop before they answered.
     """
-    arguments = source.settings.consumer(isolation_level="read_committed", allow_auto_create_topics=False)
-    arguments.pop("group_instance_id", None)
-    consumer = source.connect(KafkaConsumer, **arguments)
+    consumer = _consumer(source)
     topics = source.topics
     try:
         there = consumer.topics()
@@ -56,3 +55,36 @@ def check_topics(source: TopicSource) -> dict[TopicPartition, int] | None:
         raise RunError(str(translate_error(error))) from error
     finally:
         consumer.close(autocommit=False, timeout_ms=1000)
+
+
+def check_still_there(source: TopicSource, unread: Iterable[TopicPartition]) -> None:
+    """Check that partitions that were not read to their end can still be read.
+
+    Raises
+    ------
+    RunError
+        If the topic of one was deleted since the start.
+    RetriableKafkaError
+        If the brokers do not know where one ends.
+    """
+    partitions = sorted(unread)
+    if not partitions:
+        return
+    consumer = _consumer(source)
+    try:
+        there = consumer.topics()
+        for partition in partitions:
+            if partition.topic not in there:
+                raise RunError(f"topic {partition.topic} was deleted before it was read to its end")
+        consumer.end_offsets(partitions)
+    except errors.KafkaError as error:
+        raise translate_error(error) from error
+    finally:
+        consumer.close(autocommit=False, timeout_ms=1000)
+
+
+def _consumer(source: TopicSource) -> KafkaConsumer:
+    """A consumer that only asks, outside the group."""
+    arguments = source.settings.consumer(isolation_level="read_committed", allow_auto_create_topics=False)
+    arguments.pop("group_instance_id", None)
+    return source.connect(KafkaConsumer, **arguments)

@@ -61,17 +61,17 @@ class TableSource(JsonLinesSource):
 
     def _input(self, context: Context) -> LineInput:
         with ExitStack() as stack:
-            return self._text(context, stack) if self.format in _TEXTS else self._arrow(stack)
+            return self._text(context, stack) if self.format in _TEXTS else self._arrow(context, stack)
         raise AssertionError("a stack lets every exception through")
 
-    def _arrow(self, stack: ExitStack) -> TableInput:
-        file = stack.enter_context(_opened(self.path))
+    def _arrow(self, context: Context, stack: ExitStack) -> TableInput:
+        file = stack.enter_context(context.interruptible(_opened)(self.path))
         name = "standard input" if self.path == "-" else self.path
         table = ArrowTable(name, file, self.format == "parquet")
         return TableInput(self.path, table.pieces(), file.seekable(), {}, stack.pop_all())
 
     def _text(self, context: Context, stack: ExitStack) -> TableInput:
-        file = stack.enter_context(Input(self.path))
+        file = stack.enter_context(context.interruptible(Input)(self.path))
         known = _known_types(context)
         table = DelimitedTable(
             file.name,
@@ -97,6 +97,8 @@ def _opened(path: str) -> AbstractContextManager[IO[bytes]]:
         return nullcontext(cast(IO[bytes], sys.stdin.buffer))
     try:
         return Path(path).open("rb")
+    except InterruptedError:
+        raise
     except OSError as error:
         raise RunError(f"cannot read {path}: {files.reason(error)}") from error
 
