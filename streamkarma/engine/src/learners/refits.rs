@@ -37,7 +37,7 @@ const SHORTEST: u64 = 8;
 const GROWTH: f64 = 1.5;
 /// The same factor if fewer than half of the events since the last fit were predicted.
 const GROWTH_UNASKED: f64 = 4.0;
-/// The longest pause, while at least half of the events are predicted, relative to the number of events kept. An
+/// The longest pause, while at least half of the events are predicted, relative to the maximum number of events kept. An
 /// attribute that appears late in a long stream would otherwise wait for as long again as the stream has lasted.
 const LONGEST_PAUSE: f64 = 4.0;
 /// With forgetting, events older than so many half-lives are dropped.
@@ -134,7 +134,7 @@ impl Refits {
         let growth = if is_asked { GROWTH } else { GROWTH_UNASKED };
         let mut pause = (growth - 1.0) * (self.steps - self.begun) as f64;
         if is_asked {
-            pause = pause.min(LONGEST_PAUSE * self.latest.events.len() as f64);
+            pause = pause.min(LONGEST_PAUSE * self.latest.most as f64);
         }
         if self.half_life > 0.0 {
             pause = pause.min(self.half_life);

@@ -13,6 +13,7 @@ use super::aggregator::{Aggregator, ExpertScores};
 use super::calibration::sanitise;
 use super::completeness::MEASURES;
 use super::dependence::Dependence;
+use crate::learner::Lesson;
 
 /// Maximum number of events kept.
 pub const MOST: usize = 10_000;
@@ -120,19 +121,25 @@ impl Late {
 
     /// The weight of an event whose label has arrived; None if a prediction made now is as good, since no event was
     /// learned since it was predicted, or better, since none had been learned before. Residuals of the latter are alike
-    /// whatever the labels have in common.
-    pub fn weigh(&mut self, kept: &PendingPrediction, aggregator: &Aggregator, label: f64) -> Option<f64> {
-        if kept.steps == 0 {
+    /// whatever the labels have in common. If it is known that labels are shared, their weight accounts for it, but a
+    /// prediction made now may know the label.
+    pub fn weigh(
+        &mut self,
+        kept: &PendingPrediction,
+        aggregator: &Aggregator,
+        lesson: &Lesson,
+    ) -> Option<f64> {
+        if kept.steps == 0 && !lesson.shares_label {
             return None;
         }
         let (prediction, sums) =
             kept.numbers[self.experts * self.classes + MEASURES..].split_at(self.classes);
         let Self { dependence, residual, .. } = self;
-        aggregator.residual(prediction, label, residual);
+        aggregator.residual(prediction, lesson.label, residual);
         let is_late = aggregator.steps() > kept.steps;
-        let weight = is_late.then(|| dependence.weight(residual, sums, kept.labels));
+        let part = is_late.then(|| dependence.weight(residual, sums, kept.labels));
         dependence.add(residual);
-        weight
+        part.map(|part| if lesson.shares_label { 1.0 } else { part })
     }
 
     /// Widen to `classes` classes, as learners do: a score f of two becomes -f/2 and f/2, and new ones start at 0.

@@ -174,11 +174,9 @@ impl Mixing<'_> {
             }
             return (loss, false);
         };
-        let Some(part) = late.weigh(&kept, aggregator, label) else {
+        let Some(part) = late.weigh(&kept, aggregator, lesson) else {
             return (aggregator.step(expert_scores, label, count(weight), mixed), false);
         };
-        // If labels are known to be shared, the weight accounts for that already.
-        let part = if lesson.shares_label { 1.0 } else { part };
         let loss = aggregator.step(expert_scores, label, count(0.0), mixed);
         // A label with less weight also makes less of the past fade.
         let counts = Count { weight: weight * part, events: lesson.events() * part };
