@@ -89,7 +89,7 @@ def test_words_for_nothing_are_missing(word: str) -> None:
     by = encoder()
     items(by, {"k": "red"})
     assert items(by, {"k": word}) == []
-    assert by.tallies()[1].tolist() == [1, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert by.tallies()[1].tolist() == [1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_other_words_can_be_given_for_nothing() -> None:

@@ -62,7 +62,9 @@ class Destinations:
         self._paths = {"predictions": plan.predictions, "dead_letters": plan.dead_letters}
         for name, path in self._paths.items():
             if path is not None:
-                self._sinks[name] = sink = JsonLinesSink(path, stop.unless(create), stop.until_writable)
+                # Opening anything else does not wait.
+                opening = stop.unless(create) if _is_named_pipe(path) else create
+                self._sinks[name] = sink = JsonLinesSink(path, opening, stop.until_writable)
                 stack.callback(sink.close)
 
     def restart(self) -> None:
@@ -248,3 +250,10 @@ def _identity(option: str, path: str) -> Any:
     except (OSError, ValueError, AttributeError):
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _is_named_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False

@@ -5,6 +5,7 @@ A second signal ends it at once, whatever it waits for: files are consistent at 
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
@@ -120,7 +121,7 @@ class StopSignal:
         InterruptedError
             If a signal has arrived, and the reader takes nothing.
         """
-        if self._alarm is None:
+        if self._alarm is None or not _has_descriptor(file):
             return
         if not self.has_come() and select.select([self._alarm], [file], [])[1]:
             return
@@ -141,6 +142,15 @@ class StopSignal:
             timer.start()
         if self._waiting:
             raise InterruptedError
+
+
+def _has_descriptor(file: IO[bytes]) -> bool:
+    """Whether a file is one of the system's, as standard output is not where another program replaces it."""
+    try:
+        file.fileno()
+    except io.UnsupportedOperation:
+        return False
+    return True
 
 
 def _signals() -> list[signal.Signals]:

@@ -247,6 +247,14 @@ impl Tally {
         }
     }
 
+    /// Remember the point in time of an event that is only predicted: not a late one, which may be predicted again, and
+    /// must then follow the same time as before.
+    pub fn add_predicted_time(&mut self, time: u64) {
+        if time > self.times[0] {
+            self.add_time(time);
+        }
+    }
+
     /// The latest point in time before another one; None if there is none, or it is no longer known.
     pub fn time_before(&self, time: u64) -> Option<u64> {
         self.times.into_iter().find(|&earlier| 0 < earlier && earlier < time)
@@ -277,6 +285,8 @@ mod tests {
             [5, 7, 8, 9, 10].map(|time| tally.time_before(time)),
             [None, None, Some(7), Some(7), Some(9)]
         );
+        tally.add_predicted_time(8);
+        assert_eq!(tally.times, [9, 7]);
         assert_eq!(Tally::merged(tally, &[Tally { times: [12, 8], ..tally }, tally]).times, [12, 9]);
     }
 

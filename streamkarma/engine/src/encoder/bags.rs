@@ -246,7 +246,7 @@ impl Encoder {
             if let (BagSource::Time(moment), Some(attribute)) =
                 (*source, self.vocabulary.find(self.name_of(name)))
             {
-                self.remember_time(attribute, moment);
+                self.remember_predicted_time(attribute, moment);
             }
         }
     }

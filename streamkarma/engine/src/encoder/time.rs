@@ -36,7 +36,7 @@ impl Encoder {
         Some(log1p((now - before) as f64 / 1e3))
     }
 
-    /// Remember the time of an event, for those that follow.
+    /// Remember the time of a learned event, for those that follow.
     pub(super) fn remember_time(&mut self, attribute: u32, moment: Moment) {
         let tally = &mut self.tallies[attribute as usize];
         let (is_first, now) = (tally.times[0] == 0, milliseconds(moment));
@@ -45,6 +45,11 @@ impl Encoder {
         if is_first && now > 0 && !is_told {
             self.vocabulary.report_time(attribute);
         }
+    }
+
+    /// Remember the time of an event that is only predicted.
+    pub(super) fn remember_predicted_time(&mut self, attribute: u32, moment: Moment) {
+        self.tallies[attribute as usize].add_predicted_time(milliseconds(moment));
     }
 
     /// Whether at least half of an attribute's values were points in time.
