@@ -14,10 +14,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import BaseContext, ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -94,18 +94,30 @@ def _program(
     os.chdir(folder)
     sys.path[0] = str(folder)
     sys.argv[1:] = arguments
-    fork_workers()
+    # The server knows only the process that started it: this one would start, and fill, a server of its own.
+    fork_workers("fork")
     runpy.run_module("streamkarma", run_name="__main__", alter_sys=True)
 
 
 class ForkedWorker:
-    """A worker with the interface of a process that ``worker_process.start`` has started."""
+    """A worker with the interface of a process that ``worker_process.start`` has started.
 
-    def __init__(self, module: str) -> None:
-        given, to_it = _context().Pipe(duplex=False)
-        from_it, answers = _context().Pipe(duplex=False)
-        self._process = _context().Process(target=_worker, args=(module, given, answers), daemon=True)
-        self._process.start()
+    Parameters
+    ----------
+    context
+        How multiprocessing forks it.
+    module
+        The module to run.
+    """
+
+    def __init__(self, context: BaseContext, module: str) -> None:
+        given, to_it = context.Pipe(duplex=False)
+        from_it, answers = context.Pipe(duplex=False)
+        # What is forked from this process has our ends as well, and never sees their end unless it closes them.
+        ours = (to_it, from_it) if context.get_start_method() == "fork" else ()
+        process = context.Process(target=_worker, args=(module, given, answers, ours), daemon=True)  # type: ignore[attr-defined]
+        process.start()
+        self._process = process
         for end in (given, answers):
             end.close()
         self.stdin, self.stdout = (_file(to_it, "wb"), _file(from_it, "rb"))
@@ -125,10 +137,11 @@ class ForkedWorker:
         self._process.kill()
 
 
-def fork_workers() -> None:
+def fork_workers(method: str = "forkserver") -> None:
     """Fork the workers of this process from now on, if the platform can."""
     for module in (background, background_fit) if _CAN_FORK else ():
-        module.start = ForkedWorker  # type: ignore[assignment, attr-defined]
+        context = _context() if method == "forkserver" else multiprocessing.get_context(method)
+        module.start = partial(ForkedWorker, context)  # type: ignore[assignment, attr-defined]
 
 
 def _file(end: Connection, mode: str) -> Any:
@@ -136,8 +149,10 @@ def _file(end: Connection, mode: str) -> Any:
         return open(os.dup(end.fileno()), mode)
 
 
-def _worker(module: str, given: Connection, answers: Connection) -> None:
+def _worker(module: str, given: Connection, answers: Connection, ours: Sequence[Connection]) -> None:
     os.setsid()
+    for end in ours:
+        end.close()
     for end, number in ((given, 0), (answers, 1)):
         with end:
             os.dup2(end.fileno(), number)

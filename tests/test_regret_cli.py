@@ -21,6 +21,8 @@ from streamkarma.synthetic import StreamSpec, records
 from tests.conftest import Program
 
 EVENTS = list(records(StreamSpec(attributes=6, rank=2, noise=0.1), 600, full=True))
+#: So few that a fit without a fold has nothing to choose its C by: with more, held-out fits take seconds.
+FEW = EVENTS[:24]
 KEYS = {"events", "learner_loss", "baseline_loss", "regret", "regret_per_event", "exact", "standard_error"}
 
 
@@ -30,14 +32,14 @@ def summary(folder: Path) -> dict[str, Any]:
 
 def test_the_summary_has_what_the_contract_says(streamkarma: Program, tmp_path: Path) -> None:
     done = streamkarma("learn", "--no-predictions", "--regret", "zero,feature-deletion",
-                       "--full", "full", "--summary", "s.json", records=EVENTS)  # fmt: skip
+                       "--full", "full", "--summary", "s.json", records=EVENTS[:150])  # fmt: skip
     assert done.code == 0
     said = summary(tmp_path)
     assert set(said["regret"]) == {"zero", "feature-deletion", "full", "projection-full"}
     for name in ("zero", "full", "projection-full"):
         row = said["regret"][name]
         assert set(row) >= KEYS
-        assert row["events"] == 600
+        assert row["events"] == 150
         assert row["exact"] is True
         # The learner's own sum, to rounding.
         assert row["learner_loss"] == pytest.approx(said["loss"]["total"])
@@ -54,7 +56,7 @@ def test_the_summary_has_what_the_contract_says(streamkarma: Program, tmp_path: 
 
 @pytest.mark.parametrize("task", ["multiclass", "regression"])
 def test_every_task(streamkarma: Program, tmp_path: Path, task: str) -> None:
-    events = list(records(StreamSpec(attributes=5, rank=2, task=task), 200))
+    events = list(records(StreamSpec(attributes=5, rank=2, task=task), 24))
     done = streamkarma("learn", "--no-predictions", "--regret", "mean,geom", "--summary", "s.json",
                        "--task", task, records=events)  # fmt: skip
     assert done.code == 0
@@ -76,27 +78,27 @@ def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path
         "--summary",
         "s.json",
     )
-    done = streamkarma(*paper, "--full", "full", "--no-normalize", records=EVENTS[:200])
+    done = streamkarma(*paper, "--full", "full", "--no-normalize", records=FEW)
     bound = summary(tmp_path)["bound"]
     assert bound["deviations"] == ""
     assert bound["total"] >= bound["regret"] == summary(tmp_path)["regret"]["projection-full"]["regret"]
     assert "estimation" in done.stderr
-    done = streamkarma(*paper, "--ignore", "full", records=EVENTS[:200])
+    done = streamkarma(*paper, "--ignore", "full", records=FEW)
     bound = summary(tmp_path)["bound"]
     assert bound["squared_radius"] == 1.0
     assert "need complete vectors" in bound["unknown"]
     streamkarma("learn", "--learner", "karma", "--no-predictions", "--regret", "zero", "--ignore", "full",
-                "--summary", "s.json", records=EVENTS[:200])  # fmt: skip
+                "--summary", "s.json", records=FEW)  # fmt: skip
     assert "not 1/(ρt)" in summary(tmp_path)["bound"]["deviations"]
-    streamkarma(*paper, "--full", "full", "--loss", "squared_hinge", records=EVENTS[:200])
+    streamkarma(*paper, "--full", "full", "--loss", "squared_hinge", records=FEW)
     assert "squared_hinge: its slope has no bound" in summary(tmp_path)["bound"]["deviations"]
-    streamkarma(*paper, "--full", "full", "--regret-memory", "100", records=EVENTS[:200])
-    assert "those of a sample of 100 events" in summary(tmp_path)["bound"]["deviations"]
-    heavy = [{**record, "w": 1 + n % 7} for n, record in enumerate(EVENTS[:200])]
-    for memory, most in (("200", 7.0), ("100", None)):
+    streamkarma(*paper, "--full", "full", "--regret-memory", "12", records=FEW)
+    assert "those of a sample of 12 events" in summary(tmp_path)["bound"]["deviations"]
+    heavy = [{**record, "w": 1 + n % 7} for n, record in enumerate(FEW)]
+    for memory, most in (("24", 7.0), ("12", None)):
         streamkarma(*paper, "--ignore", "full", "--weight", "w", "--regret-memory", memory, records=heavy)
         assert summary(tmp_path)["bound"]["L"] == most
-    weighted = streamkarma(*paper, "--full", "full", "--class-weight", "1=100", records=EVENTS[:200])
+    weighted = streamkarma(*paper, "--full", "full", "--class-weight", "1=100", records=FEW)
     assert "--class-weight: it learns from other losses" in summary(tmp_path)["bound"]["deviations"]
     assert "the theorem does not cover this run: --class-weight" in weighted.stderr
 
@@ -105,7 +107,7 @@ def test_the_bound_is_shown_as_far_as_it_is_known(streamkarma: Program, tmp_path
 def test_a_budget_is_outside_of_the_theorem_only_once_it_prunes(
     streamkarma: Program, tmp_path: Path, rho: str
 ) -> None:
-    events = list(records(StreamSpec(attributes=3, rank=1, observed=0.6), 200, full=True))
+    events = list(records(StreamSpec(attributes=3, rank=1, observed=0.6), 24, full=True))
     for budget, deviations in (("512", ""), ("2", "support vectors were pruned (--budget)")):
         done = streamkarma("learn", "--no-predictions", "--rho", rho, "--regret", "zero", "--full", "full",
                            "--budget", budget, "--summary", "s.json", records=events)  # fmt: skip
@@ -116,7 +118,7 @@ def test_a_budget_is_outside_of_the_theorem_only_once_it_prunes(
 
 def test_the_regret_bound_of_a_report_is_the_tighter_of_the_two(streamkarma: Program, tmp_path: Path) -> None:
     done = streamkarma("regret", "--regret", "zero", "--learner", "karma", "--rho", "0.1", "--full", "full",
-                       "--json", "r.json", records=EVENTS[:300])  # fmt: skip
+                       "--json", "r.json", records=FEW)  # fmt: skip
     assert done.code == 0
     report = json.loads((tmp_path / "r.json").read_text())
     rows = report["learners"]["karma"]["regret"]["projection-full"]
@@ -127,7 +129,7 @@ def test_the_regret_bound_of_a_report_is_the_tighter_of_the_two(streamkarma: Pro
 
 def test_a_loss_that_is_not_compared_in_is_replaced(streamkarma: Program, tmp_path: Path) -> None:
     streamkarma("learn", "--no-predictions", "--regret", "zero", "--loss", "squared_hinge", "--summary",
-                "s.json", records=EVENTS[:300])  # fmt: skip
+                "s.json", records=FEW)  # fmt: skip
     said = summary(tmp_path)
     assert said["loss"]["name"] == "squared_hinge"
     assert said["regret"]["zero"]["learner_loss"] != pytest.approx(said["loss"]["total"])
@@ -139,7 +141,7 @@ def test_resuming_is_never_having_stopped(
 ) -> None:
     def learn(model: str, events: list[dict[str, Any]]) -> None:
         done = streamkarma("learn", "--model", model, "--no-predictions", "--summary", "s.json",
-                           "--full", "full", "--regret", "zero", "--regret-memory", "100", *more,
+                           "--full", "full", "--regret", "zero", "--regret-memory", "20", *more,
                            records=events)  # fmt: skip
         assert done.code == 0, done.stderr
 
@@ -158,18 +160,18 @@ def test_resuming_is_never_having_stopped(
 
 def test_the_sample_belongs_to_the_model(streamkarma: Program, tmp_path: Path) -> None:
     first = ("learn", "--model", "m", "--no-predictions", "--summary", "s.json", "--ignore", "full")
-    streamkarma(*first, "--regret", "zero", "--regret-memory", "50", records=EVENTS[:100])
-    refused = streamkarma(*first, "--regret", "zero", "--regret-memory", "60", records=EVENTS[100:200])
+    streamkarma(*first, "--regret", "zero", "--regret-memory", "10", records=EVENTS[:20])
+    refused = streamkarma(*first, "--regret", "zero", "--regret-memory", "12", records=EVENTS[20:40])
     assert refused.code == 2
-    assert "keeps a sample of 50 events" in refused.stderr
+    assert "keeps a sample of 10 events" in refused.stderr
     # Other baselines may be asked for from now on.
-    streamkarma(*first, "--regret", "mean", records=EVENTS[100:200])
-    assert summary(tmp_path)["regret"]["mean"]["events"] == 200
+    streamkarma(*first, "--regret", "mean", records=EVENTS[20:40])
+    assert summary(tmp_path)["regret"]["mean"]["events"] == 40
     # Without --regret the sample ends; later it begins again with the events from then on.
-    streamkarma(*first, records=EVENTS[200:300])
+    streamkarma(*first, records=EVENTS[40:60])
     assert summary(tmp_path)["regret"] == {}
-    streamkarma(*first, "--regret", "mean", records=EVENTS[300:400])
-    assert summary(tmp_path)["regret"]["mean"]["events"] == 100
+    streamkarma(*first, "--regret", "mean", records=EVENTS[60:80])
+    assert summary(tmp_path)["regret"]["mean"]["events"] == 20
 
 
 def test_complete_vectors_are_checked_and_never_learned(streamkarma: Program, tmp_path: Path) -> None:
@@ -188,7 +190,7 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
     done = streamkarma("regret", "--baselines", "zero,full,nought", records=EVENTS[:3])
     assert done.code == 2
     done = streamkarma("regret", "--baselines", "zero,full", "--full", "full", "--json", "r.json",
-                       "--plot", "r.svg", records=EVENTS)  # fmt: skip
+                       "--plot", "r.svg", "--regret-memory", "24", records=EVENTS)  # fmt: skip
     assert done.code == 0, done.stderr
     assert b"in hindsight" in done.stdout
     report = json.loads((tmp_path / "r.json").read_text())
@@ -201,8 +203,8 @@ def test_the_command_regret(streamkarma: Program, tmp_path: Path) -> None:
     assert rows[-1]["held_out_standard_error"] > 0
     assert "zero" in (tmp_path / "r.svg").read_text()
     printed = streamkarma("regret", "--baselines", "zero", "--json", "--quiet", "--ignore", "full",
-                          records=EVENTS[:100])  # fmt: skip
-    assert printed.rows[0]["learners"]["auto"]["regret"]["zero"][0]["events"] == 100
+                          records=FEW)  # fmt: skip
+    assert printed.rows[0]["learners"]["auto"]["regret"]["zero"][0]["events"] == len(FEW)
     assert printed.stderr == ""
 
 
@@ -213,7 +215,7 @@ def test_the_report_has_recent_losses_and_where_errors_rose(streamkarma: Program
         for t in range(3_000)
     ]
     found = streamkarma("regret", "--regret", "zero", "--learner", "explicit", "--recent", "200", "--json",
-                        "--quiet", records=events).rows[0]["learners"]["explicit"]  # fmt: skip
+                        "--quiet", "--regret-memory", "24", records=events).rows[0]["learners"]["explicit"]  # fmt: skip
     recent = found["recent"]
     assert (recent["window"], recent["events"][-1]) == (200, 2_700)
     assert max(recent["error"]) > 2 * max(found["curve"]["error"][-5:])
