@@ -52,7 +52,7 @@ def shell(command: str, folder: Path, before: str = "") -> subprocess.CompletedP
         ("inspect nothing >&- 2>&-", 1, ""),
         ("generate lowrank >/dev/full", 1, FULL),
         ("generate lowrank >&- 2>/dev/full", 1, ""),
-        ("regret --learner explicit --baselines mean e.jsonl --quiet >/dev/full", 1, FULL),
+        ("regret --learner explicit --baselines mean --regret-memory 24 e.jsonl --quiet >/dev/full", 1, FULL),
         ("--version >/dev/full", 1, FULL),
         ("learn --help >&-", 1, CLOSED),
     ],
@@ -96,8 +96,8 @@ def test_a_file_that_may_grow_no_further(tmp_path: Path) -> None:
         f"{LEARN} e.jsonl --no-predictions --summary result",
         "profile e.jsonl --quiet --json result",
         "profile e.jsonl --quiet --html result",
-        "regret e.jsonl --learner explicit --regret zero --quiet --json result",
-        "regret e.jsonl --learner explicit --regret zero --quiet --plot result.html",
+        "regret e.jsonl --learner explicit --regret zero --regret-memory 24 --quiet --json result",
+        "regret e.jsonl --learner explicit --regret zero --regret-memory 24 --quiet --plot result.html",
     ],
 )
 def test_a_result_that_cannot_be_written_leaves_the_previous_one(tmp_path: Path, command: str) -> None:
