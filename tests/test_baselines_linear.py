@@ -254,10 +254,10 @@ class TestCompletion:
 
     @pytest.mark.parametrize("ones", [False, True])
     def test_a_noiseless_matrix_of_rank_two_is_found(self, ones: bool) -> None:
-        whole, X = low_rank(60, 20, 2, 0.6, 1)
+        whole, X = low_rank(40, 14, 2, 0.7, 1)
         labels = np.where(whole[:, :1] > 0, 1.0, -1.0)
         at = complete(Problem(labels, X, ones, False), 1e-3, 1e-6, 1e-9, 4000)[-1]
-        assert np.linalg.norm(at.Z[:, 1:21] - whole) <= 1e-3 * np.linalg.norm(whole)
+        assert np.linalg.norm(at.Z[:, 1:15] - whole) <= 1e-3 * np.linalg.norm(whole)
 
     def test_where_completion_loses_the_label_and_karma_does_not(self) -> None:
         # The point of [H, Eq. 1] in our own form: all observed values are 1, so the completion of
