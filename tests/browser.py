@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 
 class Page:
-    """A page in a separate browser.
+    """A page in a separate browser, which takes seconds to start: the tests of a module share one.
 
     Attributes
     ----------
@@ -81,6 +81,16 @@ class Page:
                 assert "error" not in answer, answer
                 return dict(answer["result"])
             self._note(answer)
+
+    def reset(self) -> Page:
+        """Leave the page shown, and forget what was asked for and complained about."""
+        self.open("about:blank")
+        self.until("location.href", lambda address: address == "about:blank")
+        self.order("Emulation.clearDeviceMetricsOverride")
+        self.order("Emulation.setEmulatedMedia", features=[])
+        self.complaints.clear()
+        self.requests.clear()
+        return self
 
     def open(self, address: str) -> None:
         """Go to an address."""

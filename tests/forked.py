@@ -113,7 +113,7 @@ class ForkedWorker:
     def __init__(self, context: BaseContext, module: str) -> None:
         given, to_it = context.Pipe(duplex=False)
         from_it, answers = context.Pipe(duplex=False)
-        # What is forked from this process has our ends as well, and never sees their end unless it closes them.
+        # A process forked from this one has our ends, too, and sees no end of file unless it closes them.
         ours = (to_it, from_it) if context.get_start_method() == "fork" else ()
         process = context.Process(target=_worker, args=(module, given, answers, ours), daemon=True)  # type: ignore[attr-defined]
         process.start()

@@ -7,6 +7,7 @@ import math
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -37,6 +38,17 @@ from tests.conftest import Program
 from tests.watched import Watched, samples
 
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with Page(tmp_path_factory.mktemp("browser")) as page:
+        yield page
+
+
+@pytest.fixture
+def shown(browser: Page) -> Page:
+    return browser.reset()
 
 
 def lowrank(events: int) -> list[dict[str, Any]]:
@@ -214,43 +226,42 @@ def test_the_page_asks_nobody_else() -> None:
 
 
 @in_browser
-def test_the_page_loads_updates_and_survives_a_restart(tmp_path: Path) -> None:
+def test_the_page_loads_updates_and_survives_a_restart(shown: Page, tmp_path: Path) -> None:
     events = lowrank(900)
-    with Page(tmp_path / "browser") as shown:
-        with Watched(tmp_path, "--model", "m.karma", "--learner", "explicit") as run:
-            run.feed(events[:300])
-            run.figures(300)
-            shown.open(run.address)
-            tile = "document.querySelector('#tiles b')?.textContent"
-            shown.until(tile, lambda text: text == "300")
-            run.feed(events[300:600])
-            shown.until(tile, lambda text: text == "600")
-            assert shown.value("document.querySelectorAll('#charts path.curve').length") >= 4
-            assert shown.value("document.querySelectorAll('#rows tr').length") == 13
-            shown.value("document.querySelector('#charts svg').focus()")
-            assert "600 events: 0." in shown.until("document.querySelector('.tip')?.textContent")
-            shown.value("document.activeElement.blur()")
-            assert shown.value("document.querySelector('.tip')") is None
-            port = urlsplit(run.address).port or 0
-            before = shown.complaints.copy()
-            run.end()
-        status = "document.getElementById('status').textContent"
-        shown.until(status, lambda text: "not reachable" in text)
-        with Watched(tmp_path, "--model", "m.karma", "--learner", "explicit", port=port) as run:
-            run.feed(events[600:])
-            shown.until(status, lambda text: text == "live; restarted once")
-            shown.until(tile, lambda text: text == "300")
-        assert before == []
-        # While the program is down or starting, the browser only reports that it cannot be reached or has no
-        # figures yet.
-        assert all("ERR_" in each or "503" in each for each in shown.complaints)
-        assert {urlsplit(each).port for each in shown.requests if each.startswith("http")} == {port}
+    with Watched(tmp_path, "--model", "m.karma", "--learner", "explicit") as run:
+        run.feed(events[:300])
+        run.figures(300)
+        shown.open(run.address)
+        tile = "document.querySelector('#tiles b')?.textContent"
+        shown.until(tile, lambda text: text == "300")
+        run.feed(events[300:600])
+        shown.until(tile, lambda text: text == "600")
+        assert shown.value("document.querySelectorAll('#charts path.curve').length") >= 4
+        assert shown.value("document.querySelectorAll('#rows tr').length") == 13
+        shown.value("document.querySelector('#charts svg').focus()")
+        assert "600 events: 0." in shown.until("document.querySelector('.tip')?.textContent")
+        shown.value("document.activeElement.blur()")
+        assert shown.value("document.querySelector('.tip')") is None
+        port = urlsplit(run.address).port or 0
+        before = shown.complaints.copy()
+        run.end()
+    status = "document.getElementById('status').textContent"
+    shown.until(status, lambda text: "not reachable" in text)
+    with Watched(tmp_path, "--model", "m.karma", "--learner", "explicit", port=port) as run:
+        run.feed(events[600:])
+        shown.until(status, lambda text: text == "live; restarted once")
+        shown.until(tile, lambda text: text == "300")
+    assert before == []
+    # While the program is down or starting, the browser only reports that it cannot be reached or has no
+    # figures yet.
+    assert all("ERR_" in each or "503" in each for each in shown.complaints)
+    assert {urlsplit(each).port for each in shown.requests if each.startswith("http")} == {port}
 
 
 @in_browser
-def test_names_in_the_stream_are_text_and_no_html(tmp_path: Path) -> None:
+def test_names_in_the_stream_are_text_and_no_html(shown: Page, tmp_path: Path) -> None:
     name = "<img src=x onerror=alert(1)>"
-    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--learner", "explicit", "--id", "id") as run:
+    with Watched(tmp_path, "--learner", "explicit", "--id", "id") as run:
         run.feed([{name: t % 5, "id": name, "y": t % 2} for t in range(100)])
         run.figures(100)
         shown.open(run.address)
@@ -261,9 +272,9 @@ def test_names_in_the_stream_are_text_and_no_html(tmp_path: Path) -> None:
 
 @in_browser
 @pytest.mark.parametrize("labels", [[2, 7, 19], [-1, 1], [0, 1], ["a", "b"], [False, True]])
-def test_wrong_predictions_are_marked(tmp_path: Path, labels: list[Any]) -> None:
+def test_wrong_predictions_are_marked(shown: Page, tmp_path: Path, labels: list[Any]) -> None:
     task = ["--task", "multiclass" if len(labels) > 2 else "binary"]
-    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--learner", "explicit", *task) as run:
+    with Watched(tmp_path, "--learner", "explicit", *task) as run:
         run.feed([{"x": t * t % 7, "y": labels[t * t % 11 % len(labels)]} for t in range(60)])
         rows = run.figures(60)["rows"]
         shown.open(run.address)
@@ -274,8 +285,8 @@ def test_wrong_predictions_are_marked(tmp_path: Path, labels: list[Any]) -> None
 
 
 @in_browser
-def test_no_prediction_of_a_number_is_marked(tmp_path: Path) -> None:
-    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--learner", "explicit") as run:
+def test_no_prediction_of_a_number_is_marked(shown: Page, tmp_path: Path) -> None:
+    with Watched(tmp_path, "--learner", "explicit") as run:
         run.feed([{"x": t, "y": t % 7 + 0.5} for t in range(60)])
         run.figures(60)
         shown.open(run.address)
@@ -284,9 +295,9 @@ def test_no_prediction_of_a_number_is_marked(tmp_path: Path) -> None:
 
 
 @in_browser
-def test_long_names_fit_a_phone(tmp_path: Path) -> None:
+def test_long_names_fit_a_phone(shown: Page, tmp_path: Path) -> None:
     names = ["long.name.of.an.attribute." * 3 + "x", "y" * 1000]
-    with Page(tmp_path / "browser") as shown, Watched(tmp_path, "--id", "id", "--target", names[1]) as run:
+    with Watched(tmp_path, "--id", "id", "--target", names[1]) as run:
         run.feed([{names[0]: t if t % 3 else None, names[1]: t % 2, "id": "i" * 5000} for t in range(300)])
         run.figures(300)
         size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}

@@ -377,7 +377,16 @@ def test_nobody_else_meets_what_is_not_filled_in(tmp_path: Path) -> None:
 def test_the_running_regret_knows_nothing_of_them(tmp_path: Path) -> None:
     source, summary = tmp_path / "events.jsonl", tmp_path / "summary.json"
     source.write_bytes(b"\n".join(lines(stream(400, 9))))
-    options = ["--no-predictions", "--regret", "zero,mean", "--regret-memory", "24", "--summary", str(summary), "--quiet"]
+    options = [
+        "--no-predictions",
+        "--regret",
+        "zero,mean",
+        "--regret-memory",
+        "24",
+        "--summary",
+        str(summary),
+        "--quiet",
+    ]
     result = CliRunner().invoke(cli, ["learn", str(source), *options])
     assert result.exit_code == 0, result.output
     regret = json.loads(summary.read_bytes())["regret"]

@@ -214,8 +214,9 @@ def test_the_report_has_recent_losses_and_where_errors_rose(streamkarma: Program
         {"a": t % 7, "b": t % 3, "y": None if t % 10 == 9 else (t % 7 > 3) == (t < 1_500)}
         for t in range(3_000)
     ]
-    found = streamkarma("regret", "--regret", "zero", "--learner", "explicit", "--recent", "200", "--json",
-                        "--quiet", "--regret-memory", "24", records=events).rows[0]["learners"]["explicit"]  # fmt: skip
+    done = streamkarma("regret", "--regret", "zero", "--learner", "explicit", "--recent", "200", "--json",
+                       "--regret-memory", "24", "--quiet", records=events)  # fmt: skip
+    found = done.rows[0]["learners"]["explicit"]
     recent = found["recent"]
     assert (recent["window"], recent["events"][-1]) == (200, 2_700)
     assert max(recent["error"]) > 2 * max(found["curve"]["error"][-5:])
