@@ -27,7 +27,7 @@ from streamkarma.estimators.settings import (
     ValueParameters,
     check_count,
     check_flag,
-    check_forget,
+    check_half_life,
 )
 from streamkarma.parameters.checks import check_word
 
@@ -240,7 +240,7 @@ def _mixture(
     absolute: bool = False,
     scale: bool = False,
 ) -> Mixture:
-    half_life = check_forget(half_life) or 0.0
+    half_life = check_half_life(half_life)
     members = experts(check_count("budget", budget), half_life, regression)
     if regression:
         members["transformed target"] = transformed(half_life, absolute)

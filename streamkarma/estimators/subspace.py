@@ -18,12 +18,13 @@ from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     KindParameters,
     ValueParameters,
     check_bounds,
     check_count,
     check_flag,
-    check_forget,
+    check_half_life,
     check_positive,
     check_rules,
 )
@@ -44,16 +45,11 @@ class SubspaceParameters(ValueParameters):
     shrink: float = 5.0
     max_pairwise_coordinates: int = 64
     rank: int = 16
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
-class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
+class SubspaceClassifier(EncodingParameters, CostParameters, SubspaceParameters, BaseClassifier):
     """Online classifier that completes events by the subspace they lie close to.
 
     It learns how attributes are correlated from those observed together, completes each event by its mean
@@ -118,7 +114,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
-class SubspaceRegressor(SubspaceParameters, BaseRegressor):
+class SubspaceRegressor(EncodingParameters, SubspaceParameters, BaseRegressor):
     """Online regression that completes events by the subspace they lie close to.
 
     Parameters
@@ -249,12 +245,14 @@ class SubspaceImputer(KindParameters, base.Transformer):
         return is_missing(value)
 
 
-def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> SubspaceSettings:
+def _settings(
+    model: SubspaceClassifier | SubspaceRegressor | SubspaceImputer, regression: bool
+) -> SubspaceSettings:
     """The settings of the subspace, checked."""
     return SubspaceSettings(
         regression=regression,
         shrink=0.0 if as_float(model.shrink) == 0.0 else check_positive("shrink", model.shrink),
-        half_life=check_forget(model.forget) or 0.0,
+        half_life=check_half_life(model.forget),
         max_pairwise_coordinates=check_count(
             "max_pairwise_coordinates", model.max_pairwise_coordinates, 1024
         ),
@@ -262,7 +260,7 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
     )
 
 
-def _linear_settings(model: SubspaceParameters, regression: bool) -> SubspaceSettings:
+def _linear_settings(model: SubspaceClassifier | SubspaceRegressor, regression: bool) -> SubspaceSettings:
     """The settings of the subspace and of the linear model on it, checked."""
     settings = _settings(model, regression)
     return settings._replace(

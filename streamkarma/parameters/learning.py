@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.parameters.base import Parameter, PerTask
 from streamkarma.parameters.kinds import (
     Integer,
@@ -18,8 +19,8 @@ from streamkarma.parameters.kinds import (
 )
 from streamkarma.parameters.words import CARRY, KINDS, LEARNER_NAMES
 
-#: Defaults of the regularisation and of the λ of the theorem.
-DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
+#: Default of the regularisation.
+DEFAULT_RHO = 1e-3
 #: AdaGrad's default step size: by a small margin the best of 0.1, 0.2 and 0.5 on eleven tables with half of
 #: the attributes withheld, none of them among the reported figures.
 ADAGRAD_ETA = 0.2
