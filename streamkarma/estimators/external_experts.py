@@ -145,7 +145,7 @@ class WithExternalExperts(KARMABase):
     def read(
         self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
     ) -> Encoded:
-        """As ``KARMABase.read``; extra experts need the records themselves."""
+        # Extra experts need the records themselves.
         if not self.extra_experts:
             return super().read(records, learned, labels)
         events = self._empty_events(records)
@@ -192,7 +192,7 @@ class WithExternalExperts(KARMABase):
         return [self._refits.run(part, targets, weights, classes)]
 
     def summary(self) -> dict[str, Any]:
-        """As ``KARMABase.summary``; refits are named after what is fitted."""
+        # The engine numbers its external experts; refits are named after what is fitted.
         summary = super().summary()
         if self._refits is not None:
             models = len(self._external.models)

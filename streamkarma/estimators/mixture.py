@@ -111,6 +111,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
 
     @property
     def weights(self) -> dict[str, float]:
+        """The mean weight of each expert, and of the blend, over the last 1,000 events learned."""
         return _weights(self)
 
     def _external_scores(
@@ -133,11 +134,9 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Restore a ``state``; ValueError if it is inconsistent."""
         self._restore_refits(header, arrays, len(header["classes"]))
         super().restore(header, arrays)
 
@@ -206,6 +205,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
 
     @property
     def weights(self) -> dict[str, float]:
+        """The mean weight of each expert, and of the blend, over the last 1,000 events learned."""
         return _weights(self)
 
     def _external_scores(
@@ -223,11 +223,9 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Restore a ``state``; ValueError if it is inconsistent."""
         self._restore_refits(header, arrays, 0)
         super().restore(header, arrays)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,19 @@ def support_vectors(
         return DoublingSupportVectors(rule, check_flag("average", model.average), schedule)
     gamma, strength = schedule.settings(schedule.horizon)
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), check_flag("average", model.average))
+
+
+def take_plain(model: Any) -> None:
+    """Convert the flags of a model to booleans and its numbers to Python's own, as files need them.
+
+    UsageError for a flag that is neither; numbers are checked where they are used.
+    """
+    for name, parameter in signature(type(model)).parameters.items():
+        value = getattr(model, name, parameter.default)
+        if isinstance(parameter.default, bool):
+            setattr(model, name, check_flag(name, value))
+        elif isinstance(value, Real) and not isinstance(value, bool):
+            setattr(model, name, int(value) if isinstance(value, Integral) else as_float(value))
 
 
 def check_flag(name: str, value: Any) -> bool:

@@ -198,17 +198,51 @@ class SubspaceImputer(KindParameters, base.Transformer):
         self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.half_life or None, rules)
 
     def learn_one(self, x: Record) -> None:
-        """Learn from the observed values.
+        """Learn from the observed values of an event.
+
+        Parameters
+        ----------
+        x
+            Attributes by name; nested names are joined with dots, as on the command line.
 
         Raises
         ------
         RecordError
             A ValueError: a value cannot be used. Nothing is learned.
+
+        Examples
+        --------
+        >>> from streamkarma import SubspaceImputer
+        >>> SubspaceImputer().learn_one({"a": 1.0, "b": None, "wind": {"from": "S"}})
         """
         self._completion.observe(self._pipeline.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
-        """The event, flattened if it is nested, with missing values filled in; nothing is learned."""
+        """Complete an event, without learning from it.
+
+        Parameters
+        ----------
+        x
+            The event, as in ``learn_one``.
+
+        Returns
+        -------
+        The event, flattened if it is nested, with missing values filled in.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: a value cannot be used.
+
+        Examples
+        --------
+        >>> from streamkarma import SubspaceImputer
+        >>> imputer = SubspaceImputer()
+        >>> for t in range(500):
+        ...     imputer.learn_one({"a": t % 7, "wind": "S" if t % 7 > 3 else "N"})
+        >>> imputer.transform_one({"a": 6.0})["wind"]
+        'S'
+        """
         x = x if is_flat(x) else flatten(x)
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
@@ -234,7 +268,17 @@ class SubspaceImputer(KindParameters, base.Transformer):
         return result
 
     def impute_one(self, x: Record) -> dict[Any, Any]:
-        """The old name of ``transform_one``."""
+        """The old name of ``transform_one``.
+
+        Parameters
+        ----------
+        x
+            As in ``transform_one``.
+
+        Returns
+        -------
+        As by ``transform_one``.
+        """
         warnings.warn("impute_one is now called transform_one", DeprecationWarning, stacklevel=2)
         return self.transform_one(x)
 
