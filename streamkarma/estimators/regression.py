@@ -295,6 +295,13 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         Its names and statistics are kept, but not what the learner has learned from events without a label.
         Identical targets are 0 when standardised, which is what v = 0 predicts, so only their mean has to be
         learned. (Without ``scale`` the constant would have been learned too; that is lost.)
+
+        Parameters
+        ----------
+        classifier
+            It cannot be used afterwards.
+        target
+            The value of all labels that it has learned; None if it has learned none.
         """
         self._pipeline.take_over(classifier._pipeline)
         if target is not None:

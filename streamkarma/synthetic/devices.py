@@ -50,7 +50,7 @@ SILENCE = 12 * 3_600
 class DeviceSpec(NamedTuple):
     """The specification of a stream of devices.
 
-    Attributes
+    Parameters
     ----------
     devices
         Number of devices at any time, 1 or more.
@@ -110,6 +110,15 @@ def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterato
     full
         Add the complete state as ``full``, and the knowledge of an oracle: ``"oracle": {"probability": …}``
         of the label 1, or in regression ``"oracle": {"mean": …}``.
+
+    Returns
+    -------
+    An iterator over the messages, each as a dict.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: the specification is invalid.
 
     Examples
     --------
