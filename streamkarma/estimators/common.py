@@ -23,7 +23,7 @@ from streamkarma.estimators.pipeline import Pipeline, check_weight
 from streamkarma.estimators.settings import (
     check_bounds,
     check_coverage,
-    check_following,
+    check_entities,
     check_rules,
     take_plain,
 )
@@ -72,9 +72,9 @@ class KARMABase(Mergeable, Inspectable, Explains):
         self.sentinel = None if self.sentinel is None else sentinels
         self.kinds = None if self.kinds is None else kinds
         memory = self.time, self.carry, self.carry_labels, self.carry_for, self.max_entities
-        following = check_following(self.entity, *memory)
+        entities = check_entities(self.entity, *memory)
         self._pipeline = Pipeline(
-            learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
+            learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, entities
         )
 
     def _asked_coverage(self, coverage: float | None) -> float:

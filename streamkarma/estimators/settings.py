@@ -235,13 +235,13 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
 
 #: The name of the entity, whether it is an attribute too, the name of the time, ``carry``, whether labels are
 #: carried, the maximum age, and the maximum number of entities, as the encoder takes them.
-Following = tuple[str, bool, str | None, str, bool, float, int]
+EntityRules = tuple[str, bool, str | None, str, bool, float, int]
 
 
-def check_following(
+def check_entities(
     entity: Any, time: Any, carry: Any, carry_labels: Any, carry_for: Any, max_entities: Any
-) -> Following | None:
-    """Return how events are assigned to entities, as the encoder takes it; None if none are followed.
+) -> EntityRules | None:
+    """Return how events are assigned to entities, as the encoder takes it; None if entities are not tracked.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def check_following(
 
     Examples
     --------
-    >>> check_following("device", "ts", "fill", True, 3600.0, 1000)
+    >>> check_entities("device", "ts", "fill", True, 3600.0, 1000)
     ('device', True, 'ts', 'fill', True, 3600.0, 1000)
     """
     if not isinstance(entity, str | None) or not isinstance(time, str | None):

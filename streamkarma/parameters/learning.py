@@ -256,7 +256,7 @@ _COSTS = (
     ),
 )
 
-_FOLLOWING = (
+_ENTITIES = (
     _of_all(
         "entity",
         str,
@@ -311,7 +311,7 @@ _FOLLOWING = (
 )
 
 #: By name, in the order of the help texts.
-LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_FOLLOWING)}
+LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_ENTITIES)}
 
 
 def parameters_of(learner: str) -> frozenset[str]:

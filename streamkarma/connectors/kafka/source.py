@@ -69,7 +69,7 @@ class Attachment(NamedTuple):
     max_record_bytes
         Maximum size of a record.
     entity
-        The attribute that identifies the entity of an event, if entities are followed.
+        The attribute that identifies the entity of an event, if entities are tracked.
     share
         The topic in which processes share their models; None if each has its own in a file.
     learn
