@@ -164,7 +164,7 @@ def test_parts_of_a_run_add_up_to_the_whole(seed: int, cuts: list[int]) -> None:
     ends = sorted({0, 300, *cuts})
     parts = [count(slice(*pair)) for pair in pairwise(ends)]
     whole, summed = count(slice(0, 300)), RunningMetrics()
-    whole.classification._strangers = sum(part.classification._strangers for part in parts)
+    whole.classification._unknown = sum(part.classification._unknown for part in parts)
     for part in parts:
         summed.add({name: array.copy() for name, array in part.arrays().items()})
     for kind in ("classification", "regression", "coverage"):
