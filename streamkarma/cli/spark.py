@@ -176,7 +176,11 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 @click.option(
     "--predictions", metavar="PATH", help="Folder for predictions, one file per batch and partition."
 )
-@click.option("--dead-letters", metavar="PATH", help="Folder for records that cannot be used, likewise.")
+@click.option(
+    "--dead-letters",
+    metavar="PATH",
+    help="Folder for records that cannot be used: one file per batch and partition.",
+)
 @option(RUNNING["max_record_bytes"])
 @shared.summary
 @shared.strictness

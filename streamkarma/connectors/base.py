@@ -254,10 +254,10 @@ class Reader(ABC):
 
     @abstractmethod
     def snapshot(self) -> Position:
-        """How far it was learned."""
+        """How far the source was learned."""
 
     def figures(self) -> ReaderFigures:
-        """Its figures."""
+        """The reader's figures."""
         return ReaderFigures()
 
 

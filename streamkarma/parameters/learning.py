@@ -130,7 +130,7 @@ _LEARNING = (
         "coverage",
         Number(0.01, 0.999),
         None,
-        "Add to each prediction an interval, or a set of classes, that holds the label in this share of "
+        "Add to each prediction an interval, or a set of classes, that contains the label in this share of "
         "events.",
         default_text="none",
         metavar="F",
@@ -261,8 +261,8 @@ _ENTITIES = (
         "entity",
         str,
         None,
-        "Attribute that identifies whose event it is: a device, a patient, a customer. Its last value of an "
-        "attribute is used where that attribute is missing.",
+        "Attribute that identifies the entity of an event: a device, a patient, a customer. Where another "
+        "attribute is missing, the entity's last value of it is used.",
         metavar="NAME",
     ),
     _of_all(

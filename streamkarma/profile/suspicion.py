@@ -68,7 +68,7 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
     for value, count in seen["values"]:
         if _is_far(value, count, seen):
             yield Suspicion(
-                name, "far off", f"{value} comes {count:,} times", ["--sentinel", f"{name}={value}"]
+                name, "far off", f"{value} occurs {count:,} times", ["--sentinel", f"{name}={value}"]
             )
 
 

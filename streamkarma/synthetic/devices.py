@@ -3,7 +3,7 @@
 The sensors of a device follow a random walk that reverts to the device's own level: an Ornstein-Uhlenbeck
 process in time, with ``RANK`` dimensions common to all sensors. A message reports the current values of a few
 sensors. The others have moved since their last report by only the fraction ``GLIDE`` of the way to the
-current walk. So earlier values of a device are worth remembering, the less the older they are.
+current walk. So earlier values of a device are worth remembering, though less so the older they are.
 
 The label depends on a sum f over the *complete* state with known weights, so that the loss due to missing
 values is known. f has a variance of about 1, to which the products of two sensors contribute the share
