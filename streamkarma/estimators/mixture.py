@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from river import base
 
 from streamkarma._engine import Encoded
 from streamkarma.arrays import Arrays, Floats
@@ -24,6 +23,7 @@ from streamkarma.estimators.external_experts import (
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     ValueParameters,
     check_count,
     check_flag,
@@ -35,9 +35,19 @@ from streamkarma.parameters.checks import check_word
 POINT_LOSSES = ("squared", "absolute")
 
 
+@dataclass(eq=False, repr=False)
+class MixtureParameters(ValueParameters):
+    """The parameters that ``KARMAMixtureClassifier`` and ``KARMAMixtureRegressor`` share, see there."""
+
+    budget: int = 128
+    extra_experts: list[Any] | None = None
+
+
 @renamed(others="extra_experts")
 @dataclass(eq=False, repr=False)
-class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExperts, BaseClassifier):
+class KARMAMixtureClassifier(
+    EncodingParameters, CostParameters, MixtureParameters, WithExternalExperts, BaseClassifier
+):
     """Online classifier for incomplete events that mixes all learners of this package.
 
     Each expert learns independently. Its scores are calibrated to probabilities online, and these are
@@ -94,13 +104,6 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     Accuracy: 91.27%
     """
 
-    budget: int = 128
-    extra_experts: list[base.Classifier] | None = None
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
     max_classes: int = 1000
     refit: str | None = None
     refit_memory: int = 20_000
@@ -142,7 +145,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
 
 
 @dataclass(eq=False, repr=False)
-class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor):
+class KARMAMixtureRegressor(EncodingParameters, MixtureParameters, WithExternalExperts, BaseRegressor):
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by a straight line fitted online
@@ -183,13 +186,6 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     MAE: 0.197494
     """
 
-    budget: int = 128
-    extra_experts: list[base.Regressor] | None = None
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
     refit: str | None = None
     refit_memory: int = 20_000
     loss: str = "squared"
