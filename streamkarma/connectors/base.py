@@ -293,15 +293,13 @@ class Source(ABC):
     dead_letter_hint: str = "--dead-letters keeps them all"
 
     @abstractmethod
-    def open(self, context: Context, failures: int) -> AbstractContextManager[Reader]:
+    def open(self, context: Context) -> AbstractContextManager[Reader]:
         """Open a reader. From now on, older processes of the same model write nothing more.
 
         Parameters
         ----------
         context
             The run.
-        failures
-            How many attempts have failed since the last commit.
 
         Raises
         ------

@@ -53,7 +53,7 @@ class JsonLinesSource(Source):
         self.prefetch = prefetch
 
     @contextmanager
-    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+    def open(self, context: Context) -> Iterator[Reader]:
         """Open the file."""
         with ExitStack() as stack:
             reader = LineReader(self, stack.enter_context(self._input(context)), context, stack)

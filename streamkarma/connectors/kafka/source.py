@@ -179,7 +179,7 @@ class TopicSource(Source):
         self._share: ShareTopic | None = None
 
     @contextmanager
-    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+    def open(self, context: Context) -> Iterator[Reader]:
         """Connect, and take over from an older process of the same model."""
         self._context = context
         # Records since the last commit are counted again.
