@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Encoded
-from streamkarma.arrays import Arrays
+from streamkarma.arrays import Arrays, pop_part, with_prefix
 from streamkarma.checkpoint import natural
 from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
@@ -92,17 +92,16 @@ class KARMABase(Mergeable, Inspectable, Explains):
             header["merged_from"] = self.merged_from
         if self._conformal is None:
             return header, arrays
-        own = {CONFORMAL + name: array for name, array in self._conformal.arrays().items()}
+        own = with_prefix(CONFORMAL, self._conformal.arrays())
         return {**header, "coverage": self._conformal.coverage}, {**arrays, **own}
 
     def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``_state``; ValueError if it is inconsistent."""
         self.merged_from = [(str(name), natural(count)) for name, count in header.get("merged_from", [])]
-        own = [name for name in arrays if name.startswith(CONFORMAL)]
         if (coverage := header.get("coverage")) is not None:
             self._begin_conformal(self._asked_coverage(coverage))
         if self._conformal is not None:
-            self._conformal.restore({name.removeprefix(CONFORMAL): arrays.pop(name) for name in own})
+            self._conformal.restore(pop_part(arrays, CONFORMAL))
         self._pipeline.restore(header, arrays)
 
     def forget_last(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from river import base
 
 from streamkarma._engine import Encoded, Translation
-from streamkarma.arrays import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats, pop_part, with_prefix
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.settings import check_count
@@ -215,7 +215,7 @@ class WithExternalExperts(KARMABase):
             parts[REFITS] = self._refits.state()
         for name, (own, more) in parts.items():
             header = {**header, name: own}
-            arrays = {**arrays, **{f"{name}.{each}": array for each, array in more.items()}}
+            arrays = {**arrays, **with_prefix(f"{name}.", more)}
         return header, arrays
 
     def _relabel_external(self, places: Sequence[int]) -> None:
@@ -233,14 +233,7 @@ class WithExternalExperts(KARMABase):
     def _restore_refits(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
         """Restore and remove the refits from a state; ValueError if they are inconsistent."""
         if self._refits is not None:
-            self._refits.restore(header[REFITS], taken(arrays, REFITS), classes)
-
-
-def taken(arrays: Arrays, part: str) -> Arrays:
-    """Remove the arrays of a part from the others, and return them by their own names."""
-    begin = part + "."
-    names = [name for name in arrays if name.startswith(begin)]
-    return {name.removeprefix(begin): arrays.pop(name) for name in names}
+            self._refits.restore(header[REFITS], pop_part(arrays, f"{REFITS}."), classes)
 
 
 def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
@@ -253,7 +246,7 @@ def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
     """
     from streamkarma.estimators import river_state
 
-    return RestoredExperts(river_state.read(state, taken(arrays, MODELS)))
+    return RestoredExperts(river_state.read(state, pop_part(arrays, f"{MODELS}.")))
 
 
 def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: int) -> Floats:
