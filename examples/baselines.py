@@ -59,7 +59,7 @@ def held_out(name: str, X: np.ndarray, y: np.ndarray, whole: np.ndarray, folds: 
     help="Share of the values taken away at random.",
 )
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
-@click.option("--only", help="Names of baselines, with commas between.")
+@click.option("--only", help="Names of baselines, comma-separated.")
 @click.option("--seed", type=int, default=0, show_default=True)
 def main(csv: Path | None, withhold: float, folds: int, only: str | None, seed: int) -> None:
     """Print the held-out error of each offline method."""

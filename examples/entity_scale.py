@@ -1,4 +1,4 @@
-"""The cost of following entities: CPU time per event, memory, and the longest pause.
+"""The cost of remembering entities: CPU time per event, memory, and the longest pause.
 
     python examples/entity_scale.py                       # 1,000 and 100,000 entities; then a million
     python examples/entity_scale.py --most 50000 --events 100000 --rounds 1

@@ -1,4 +1,4 @@
-"""The errors of auto after attributes or labels of a low-rank stream change half-way.
+"""The errors of `auto` after attributes or labels of a low-rank stream change half-way.
 
     python examples/moving.py                                     # seeds 100 to 104, 40,000 events each
     python examples/moving.py --only means --forget 1000 --forget 5000

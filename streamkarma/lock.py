@@ -16,8 +16,8 @@ from streamkarma.replacing import check_names_file, check_replaceable
 #: Errors of a file system without locks, on which models are not locked.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
-#: Who begins to share a lock holds it alone for an instant: how often, and after how many seconds, others
-#: that begin at the same time try again.
+#: A process that begins to share a lock holds it alone for an instant. Others that begin at the same time try
+#: again this often, after this many seconds.
 _TRIES, _PAUSE = 5, 0.02
 #: More than the names of a group and a member can have.
 _MOST_BYTES = 1 << 16
@@ -36,7 +36,8 @@ class ModelLock:
     shared
         Whether other processes that share it may write as well; not on Windows, which has no shared locks.
     sharers
-        Who may share it, in words: those who coordinate. The lock's file holds it for the others.
+        Which processes may share it, in words: those that coordinate. The lock's file names them, so that
+        others can report who holds it.
 
     Raises
     ------

@@ -37,7 +37,24 @@ SLOPES: dict[str, Callable[[float, int], float]] = {
 
 @dataclass
 class SupportVector:
-    """An observed set, the vector u on it, and the step in which the set was first added."""
+    """A support vector.
+
+    Parameters
+    ----------
+    observed
+        The observed set o.
+    u
+        The vector u = Σ α x on it.
+    step
+        The step in which this set was first added, from 1.
+
+    Examples
+    --------
+    >>> model = ReferenceKARMA()
+    >>> model.learn_one({"temp": 3.0}, True)
+    >>> sorted(model.support_vectors[0].u, key=str), model.support_vectors[0].step
+    ([('temp', None), (None, None)], 1)
+    """
 
     observed: Observed
     u: Values
@@ -97,7 +114,25 @@ class ReferenceKARMA(base.Classifier):
         self._steps = 0
 
     def learn_one(self, x: Mapping[Hashable, Any], y: Any, w: float = 1.0) -> None:
-        """One round of Algorithm 1; ``w`` multiplies the loss, and with 0 there is no round."""
+        """One round of Algorithm 1.
+
+        Parameters
+        ----------
+        x
+            The event: numbers and categories by name; None and NaN are missing.
+        y
+            The label; true for the positive class.
+        w
+            Multiplies the loss, 0 or more; with 0 there is no round.
+
+        Examples
+        --------
+        >>> model = ReferenceKARMA()
+        >>> model.learn_one({"temp": 3.0, "rain": None}, True)
+        >>> model.learn_one({"temp": 1.0, "rain": 2.0}, False, w=0.0)
+        >>> len(model.support_vectors)
+        1
+        """
         if w == 0.0:
             return
         observed, values = self._encoded(x)
@@ -110,12 +145,46 @@ class ReferenceKARMA(base.Classifier):
             self._add(SupportVector(observed, {k: alpha * x for k, x in values.items()}, self._steps))
 
     def decision_one(self, x: Mapping[Hashable, Any]) -> float:
-        """The score: the sum of the kernels with all support vectors."""
+        """The score: the sum of the kernels with all support vectors.
+
+        Parameters
+        ----------
+        x
+            The event, as in ``learn_one``.
+
+        Returns
+        -------
+        The score, positive for the positive class.
+
+        Examples
+        --------
+        >>> model = ReferenceKARMA(rho=1.0, loss="hinge")
+        >>> model.learn_one({"temp": 3.0}, True)
+        >>> round(model.decision_one({"temp": 3.0}), 6)
+        1.0
+        """
         event = self._encoded(x)
         return math.fsum(self._kernel(*event, sv.observed, sv.u) for sv in self.support_vectors)
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
-        """The logistic function of the score."""
+        """The logistic function of the score, and its complement.
+
+        Parameters
+        ----------
+        x
+            The event, as in ``learn_one``.
+        **kwargs
+            Ignored; river passes none.
+
+        Returns
+        -------
+        The probabilities of False and True.
+
+        Examples
+        --------
+        >>> ReferenceKARMA().predict_proba_one({"temp": 3.0})
+        {False: 0.5, True: 0.5}
+        """
         chance = (1.0 + math.tanh(self.decision_one(x) / 2.0)) / 2.0
         return {False: 1.0 - chance, True: chance}
 

@@ -1,8 +1,8 @@
 """Replace a file atomically: readers see either all of the old or all of the new.
 
 The new bytes are written to a temporary file beside it, checked there, and renamed into place; the previous
-file of a model is kept as ``NAME.bak``. At every instant, whatever is killed, there is a complete file under
-the name.
+file of a model is kept as ``NAME.bak``. Whichever process is killed at whatever moment, there is a complete
+file under the name.
 """
 
 from __future__ import annotations

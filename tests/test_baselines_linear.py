@@ -22,9 +22,9 @@ from streamkarma.baselines import (
     SVDImputer,
     named,
 )
-from streamkarma.baselines.completion import Problem, complete
 from streamkarma.baselines.density import Gauss, SphericalMixture
 from streamkarma.baselines.hinge import linear_svm
+from streamkarma.baselines.matrix_completion import Problem, complete
 from streamkarma.baselines.neighbors import dissimilarities
 from streamkarma.baselines.projection import projected
 from streamkarma.baselines.tables import patterns

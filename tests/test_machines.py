@@ -202,7 +202,7 @@ class TestWeights:
 def test_progress_says_how_much_is_left() -> None:
     said: list[str] = []
     progress = Progress(said.append, 4, "things done")
-    progress._said -= 2.0
+    progress._printed_at -= 2.0
     progress.step("and more")
     progress.step()
     assert len(said) == 1

@@ -94,7 +94,7 @@ def test_new_classes_and_labels_that_are_none() -> None:
     metrics = ClassificationMetrics()
     metrics.update(np.array([0]), np.array([-1]))
     metrics.update(np.array([5, 5]), np.array([5, 0]))
-    metrics.update_strangers(1)
+    metrics.update_unknown(1)
     assert metrics.result() == {"error_rate": 0.75, "balanced_accuracy": 0.25}
 
 
@@ -155,7 +155,7 @@ def test_parts_of_a_run_add_up_to_the_whole(seed: int, cuts: list[int]) -> None:
         metrics.classification.update(classes[part], predicted[part])
         metrics.classification.update_scores(scores[part], classes[part] == 1)
         metrics.classification.update_log_loss(1 / (1 + np.exp(scores[part])))
-        metrics.classification.update_strangers(len(targets[part]) // 7)
+        metrics.classification.update_unknown(len(targets[part]) // 7)
         metrics.regression.update(targets[part], answers[part])
         ends = np.column_stack([answers - 1, answers + 1])
         metrics.coverage.add_intervals(ends[part], targets[part], {})
@@ -164,7 +164,7 @@ def test_parts_of_a_run_add_up_to_the_whole(seed: int, cuts: list[int]) -> None:
     ends = sorted({0, 300, *cuts})
     parts = [count(slice(*pair)) for pair in pairwise(ends)]
     whole, summed = count(slice(0, 300)), RunningMetrics()
-    whole.classification._strangers = sum(part.classification._strangers for part in parts)
+    whole.classification._unknown = sum(part.classification._unknown for part in parts)
     for part in parts:
         summed.add({name: array.copy() for name, array in part.arrays().items()})
     for kind in ("classification", "regression", "coverage"):

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from streamkarma.connectors.jsonlines.inputs import Input
 from streamkarma.connectors.jsonlines.lines import read_lines
-from streamkarma.connectors.jsonlines.position import START, Position, position_from, skip
+from streamkarma.connectors.jsonlines.position import START, LinePosition, position_from, skip
 from streamkarma.errors import ModelFileError, RunError
 
 BOM = b"\xef\xbb\xbf"
 
 
-def position(content: bytes, lines: int) -> Position:
+def position(content: bytes, lines: int) -> LinePosition:
     """The position after this many lines."""
     taken = b"".join(content.splitlines(keepends=True)[:lines])
-    return Position(lines, len(taken), zlib.crc32(taken))
+    return LinePosition(lines, len(taken), zlib.crc32(taken))
 
 
 @given(

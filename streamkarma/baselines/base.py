@@ -18,11 +18,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from streamkarma.arrays import Floats
-from streamkarma.baselines.tuning import Criterion, Holdout
-from streamkarma.baselines.validation import validated
+from streamkarma.baselines.tuning import Criterion, Holdout, signs
+from streamkarma.baselines.validation import validated, weighted
 
 
 class Baseline(BaseEstimator):
@@ -85,6 +85,13 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         ------
         ValueError
             For infinite values, shapes that do not match, or a target that is not a class.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import MCBClassifier
+        >>> model = MCBClassifier(weight=1.0, mu=1e-3).fit([[1.0], [np.nan], [-1.0]], ["a", "a", "b"])
+        >>> model.classes_.tolist()
+        ['a', 'b']
         """
         return self._fitted(X, y, None)
 
@@ -98,7 +105,31 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Scores, of shape (n,) for two classes (positive for the second), else (n, classes)."""
+        """Scores of rows.
+
+        Parameters
+        ----------
+        X
+            Array of shape (n, d), NaN for missing values.
+
+        Returns
+        -------
+        Array of shape (n,) for two classes, positive for the second; else of shape (n, classes).
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``; a ValueError.
+        ValueError
+            For infinite values, or another number of columns than in ``fit``.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import ImputedClassifier
+        >>> model = ImputedClassifier("mean", C=1.0).fit([[1.0], [2.0], [-1.0], [-2.0]], [1, 1, 0, 0])
+        >>> (model.decision_function([[3.0], [-3.0]]) > 0).tolist()
+        [True, False]
+        """
         check_is_fitted(self)
         rows = self._checked(X)
         if len(self.classes_) == 1:
@@ -107,7 +138,29 @@ class BaselineClassifier(ClassifierMixin, Baseline):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row of ``X``."""
+        """The class of each row.
+
+        Parameters
+        ----------
+        X
+            As in ``decision_function``.
+
+        Returns
+        -------
+        Array of shape (n,), with some of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            As in ``decision_function``.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import ImputedClassifier
+        >>> model = ImputedClassifier("mean", C=1.0).fit([[1.0], [2.0], [-1.0], [-2.0]], list("ddww"))
+        >>> model.predict([[3.0], [-3.0]]).tolist()
+        ['d', 'w']
+        """
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         answers: NDArray[Any] = self.classes_[chosen]
@@ -120,10 +173,32 @@ class BaselineClassifier(ClassifierMixin, Baseline):
 
     @available_if(lambda self: self._has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """The probability of each class, shape (n, classes), for methods that have probabilities.
+        """The probability of each class, for methods that have probabilities.
 
         These are the logistic machines (``machine="logistic"``), mc1 and mcb, trees, and nearest neighbours;
         a support vector machine has none.
+
+        Parameters
+        ----------
+        X
+            As in ``decision_function``.
+
+        Returns
+        -------
+        Array of shape (n, classes), whose rows add up to 1.
+
+        Raises
+        ------
+        ValueError
+            As in ``decision_function``.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import ImputedClassifier
+        >>> model = ImputedClassifier("mean", machine="logistic", C=1.0)
+        >>> chances = model.fit([[1.0], [2.0], [-1.0], [-2.0]], [1, 1, 0, 0]).predict_proba([[3.0]])
+        >>> chances.shape, bool(chances[0, 1] > 0.5)
+        ((1, 2), True)
         """
         check_is_fitted(self)
         rows = self._checked(X)
@@ -161,6 +236,14 @@ class WeightedClassifier(BaselineClassifier):
         ------
         ValueError
             As in ``BaselineClassifier``, and for weights that are negative, infinite, or all 0.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import ImputedClassifier
+        >>> model = ImputedClassifier("mean", C=1.0)
+        >>> model = model.fit([[1.0], [-1.0], [1.0]], [1, 0, 0], sample_weight=[9.0, 9.0, 0.0])
+        >>> model.predict([[1.0]]).tolist()
+        [1]
         """
         return self._fitted(X, y, sample_weight)
 
@@ -188,6 +271,12 @@ class BaselineRegressor(RegressorMixin, Baseline):
         ------
         ValueError
             For infinite values or shapes that do not match.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import MCBRegressor
+        >>> MCBRegressor(weight=1.0, mu=1e-3).fit([[1.0], [np.nan], [-1.0]], [1.0, 0.0, -1.0]).n_features_in_
+        1
         """
         return self._fitted(X, y, None)
 
@@ -199,7 +288,31 @@ class BaselineRegressor(RegressorMixin, Baseline):
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
-        """The number predicted for each row of ``X``."""
+        """The number predicted for each row.
+
+        Parameters
+        ----------
+        X
+            Array of shape (n, d), NaN for missing values.
+
+        Returns
+        -------
+        Array of shape (n,).
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``; a ValueError.
+        ValueError
+            For infinite values, or another number of columns than in ``fit``.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import ImputedRegressor
+        >>> model = ImputedRegressor("mean", C=1e6).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
+        >>> model.predict([[3.0]]).round(2).tolist()
+        [6.0]
+        """
         check_is_fitted(self)
         return self._scores(self._checked(X))[:, 0]
 
@@ -225,38 +338,13 @@ class WeightedRegressor(BaselineRegressor):
         ------
         ValueError
             As in ``BaselineRegressor``, and for weights that are negative, infinite, or all 0.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import ImputedRegressor
+        >>> model = ImputedRegressor("mean", C=1e6)
+        >>> model = model.fit([[0.0], [1.0], [1.0]], [0.0, 2.0, 9.0], sample_weight=[1.0, 1.0, 0.0])
+        >>> model.predict([[3.0]]).round(2).tolist()
+        [6.0]
         """
         return self._fitted(X, y, sample_weight)
-
-
-def weighted(X: Floats, y: NDArray[Any], sample_weight: ArrayLike | None) -> Any:
-    """X, y and weights (or None) without the rows of weight 0.
-
-    Examples
-    --------
-    >>> weighted(np.array([[1.0], [2.0]]), np.array([0, 1]), [0.0, 3.0])
-    (array([[2.]]), array([1]), array([3.]))
-    """
-    if sample_weight is None:
-        return X, y, None
-    given = np.asarray(sample_weight, dtype=np.float64)
-    weights = column_or_1d(np.full(len(X), given) if given.ndim == 0 else given)
-    if weights.shape != (len(X),) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"sample_weight has one finite number of 0 or more for each of the {len(X)} rows")
-    kept = weights > 0
-    if not kept.any():
-        raise ValueError("sample_weight is zero for all rows: there is nothing to learn from")
-    return X[kept], y[kept], weights[kept]
-
-
-def signs(codes: NDArray[np.intp], classes: int) -> Floats:
-    """Classes as columns of -1 and 1: one for two classes, else one per class.
-
-    Examples
-    --------
-    >>> signs(np.array([0, 1]), 2).tolist(), signs(np.array([0, 2]), 3).tolist()
-    ([[-1.0], [1.0]], [[1.0, -1.0, -1.0], [-1.0, -1.0, 1.0]])
-    """
-    if classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, np.newaxis]
-    return np.where(codes[:, np.newaxis] == np.arange(classes), 1.0, -1.0)

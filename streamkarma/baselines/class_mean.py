@@ -74,12 +74,37 @@ class ClassMeanImputer(Imputer):
         ------
         ValueError
             Without labels, for labels that are not classes, or shapes that do not match.
+
+        Examples
+        --------
+        >>> ClassMeanImputer().fit([[1.0], [np.nan], [9.0]], ["low", "low", "high"]).means_.ravel().tolist()
+        [9.0, 1.0]
         """
         self._fit_labelled(X, y)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Floats:
-        """Learn the means, and complete each row with those of its class."""
+        """Learn the means, and complete each row with those of its class.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+
+        Returns
+        -------
+        Array of shape (n, d) without NaN.
+
+        Raises
+        ------
+        ValueError
+            As in ``fit``.
+
+        Examples
+        --------
+        >>> ClassMeanImputer().fit_transform([[1.0], [np.nan], [9.0]], ["low", "low", "high"]).tolist()
+        [[1.0], [1.0], [9.0]]
+        """
         rows, of = self._fit_labelled(X, y)
         return np.where(np.isnan(rows), self.means_[of], rows)
 

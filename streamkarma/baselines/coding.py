@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Self
 
@@ -61,31 +60,94 @@ class EventCoder(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Iterable[Mapping[str, Any]], y: Any = None) -> Self:
-        """Learn names and categories from events or a data frame; ``y`` is not used.
+        """Learn names and categories.
+
+        Parameters
+        ----------
+        X
+            Events as dicts, or a data frame.
+        y
+            Not used.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
         RecordError
-            For a value that is neither a number nor a string, or is infinite.
+            A ValueError: a value is neither a number nor a string, or is infinite.
         ValueError
             If no event has an attribute, or ``X`` is neither events nor a frame.
+
+        Examples
+        --------
+        >>> EventCoder().fit([{"temp": 3.0, "wind": "N"}]).names_
+        [('temp', None), ('wind', 'N')]
         """
         self._learn(_events(X))
         return self
 
     def fit_transform(self, X: Iterable[Mapping[str, Any]], y: Any = None) -> Floats:
-        """``fit`` and ``transform`` the same events, which are iterated over only once."""
+        """``fit`` and ``transform`` the same events, which are iterated over only once.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+
+        Returns
+        -------
+        As by ``transform``.
+
+        Examples
+        --------
+        >>> EventCoder().fit_transform({"temp": t} for t in (3.0, None)).tolist()
+        [[3.0], [nan]]
+        """
         events = _events(X)
         self._learn(events)
         return self._coded(events)
 
     def transform(self, X: Iterable[Mapping[str, Any]]) -> Floats:
-        """An array of shape (events, columns), NaN for missing values."""
+        """Encode events.
+
+        Parameters
+        ----------
+        X
+            Events as dicts, or a data frame.
+
+        Returns
+        -------
+        Array of shape (events, columns), NaN for missing values.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: a value is neither a number nor a string, or is infinite.
+        ValueError
+            If ``X`` is neither events nor a frame.
+
+        Examples
+        --------
+        >>> coder = EventCoder().fit([{"temp": 3.0, "wind": "N"}])
+        >>> coder.transform([{"temp": 5.0}]).tolist()
+        [[5.0, nan]]
+        """
         check_is_fitted(self)
         return self._coded(_events(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns: the attribute's name for a number, ``"wind=N"`` for a category.
+        """Names of the columns.
+
+        Parameters
+        ----------
+        input_features
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        Array of shape (columns,): the attribute's name for a number, ``"wind=N"`` for a category.
 
         Examples
         --------
@@ -135,9 +197,6 @@ def _events(X: Any) -> list[Observed]:
     records = records_of(X) if is_frame(X) else X
     if isinstance(records, (str, bytes, Mapping)) or not isinstance(records, Iterable):
         raise ValueError(f"events are a list of dicts or a data frame, not {_kind(X)}")
-    # pandas has its own markers for missing values, which can occur only if it was imported.
-    pandas = sys.modules.get("pandas")
-    absent = () if pandas is None else (pandas.NA, pandas.NaT)
     events = []
     for number, record in enumerate(records):
         if not isinstance(record, Mapping):
@@ -145,18 +204,18 @@ def _events(X: Any) -> list[Observed]:
                 f"event {number} is {_kind(record)}, not a dict: EventCoder takes dicts or a data frame;"
                 " an array of numbers needs no coding"
             )
-        events.append(_observed(record, absent))
+        events.append(_observed(record))
     return events
 
 
-def _observed(record: Mapping[Any, Any], absent: tuple[Any, ...]) -> Observed:
+def _observed(record: Mapping[Any, Any]) -> Observed:
     found: Observed = []
     for name, value in flatten(record).items():
         if isinstance(value, str):
             found.append((name, value))
         elif isinstance(value, list):
             found.extend((name, tag) for tag in dict.fromkeys(value))
-        elif not is_missing(value) and not any(value is each for each in absent):
+        elif not is_missing(value):
             number = as_number(name, value)
             if not math.isnan(number):
                 found.append((name, number))

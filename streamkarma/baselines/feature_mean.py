@@ -127,6 +127,12 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
         ------
         ValueError
             For invalid settings, or shapes that do not match.
+
+        Examples
+        --------
+        >>> imputer = MeanFeatImputer(kernel="linear").fit([[1.0], [np.nan], [-1.0]], [1, 1, 0])
+        >>> imputer.completed_.round(3).tolist()
+        [[1.0], [1.0], [-1.0]]
         """
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if self.kernel not in ("rbf", "linear"):
@@ -147,12 +153,53 @@ class MeanFeatImputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
-        """The rows of ``X``, completed using their labels."""
+        """Complete a table using its labels.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+
+        Returns
+        -------
+        Array of shape (n, d) without NaN.
+
+        Raises
+        ------
+        ValueError
+            As in ``fit``.
+
+        Examples
+        --------
+        >>> MeanFeatImputer(kernel="linear").fit_transform([[1.0], [np.nan], [-1.0]], [1, 1, 0]).tolist()
+        [[1.0], [1.0], [-1.0]]
+        """
         completed: Floats = self.fit(X, y).completed_
         return completed
 
     def transform(self, X: ArrayLike) -> Floats:
-        """``X`` completed without labels, each row on its own; observed values are unchanged."""
+        """Complete rows without labels, each independently of the others.
+
+        Parameters
+        ----------
+        X
+            Array of shape (m, d), NaN for missing values.
+
+        Returns
+        -------
+        Array of shape (m, d) without NaN; observed values are unchanged.
+
+        Raises
+        ------
+        ValueError
+            For infinite values, or another number of columns than in ``fit``.
+
+        Examples
+        --------
+        >>> imputer = MeanFeatImputer(kernel="linear").fit([[1.0], [3.0], [-1.0]], [1, 1, 0])
+        >>> imputer.transform([[np.nan], [7.0]]).round(3).tolist()
+        [[1.0], [7.0]]
+        """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         scaled = self._scaler(rows)

@@ -31,12 +31,57 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, AcceptsMissing):
     """
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn from an array of shape (n, d), NaN for missing values; ``y`` is not used."""
+        """Learn how to complete rows.
+
+        Parameters
+        ----------
+        X
+            Array of shape (n, d), NaN for missing values.
+        y
+            Not used.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For infinite values, or a table without rows or columns.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import GaussImputer
+        >>> GaussImputer().fit([[1.0, 2.0], [2.0, 4.0], [3.0, np.nan]]).n_features_in_
+        2
+        """
         self._fit_rows(validated(self, X))
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """``X`` completed; observed values are unchanged."""
+        """Complete rows.
+
+        Parameters
+        ----------
+        X
+            Array of shape (m, d), NaN for missing values.
+
+        Returns
+        -------
+        Array of shape (m, d) without NaN; observed values are unchanged.
+
+        Raises
+        ------
+        ValueError
+            For infinite values, or another number of columns than in ``fit``.
+
+        Examples
+        --------
+        >>> from streamkarma.baselines import GaussImputer
+        >>> imputer = GaussImputer().fit([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+        >>> imputer.transform([[3.0, np.nan]]).round(2).tolist()
+        [[3.0, 3.0]]
+        """
         check_is_fitted(self)
         rows: Floats = validated(self, X, reset=False)
         if not np.isnan(rows).any():

@@ -25,7 +25,7 @@ BLOCK = 4_000_000
 class MCARTest(NamedTuple):
     """The result of the test.
 
-    Attributes
+    Parameters
     ----------
     statistic
         The share of the squared error that 'missing' removes, with each row predicted by a fit on the others:
@@ -35,6 +35,11 @@ class MCARTest(NamedTuple):
         missingness is informative about the target, and so not completely at random.
     permuted
         Array of shape (permutations,): the statistic of each resampled target.
+
+    Examples
+    --------
+    >>> MCARTest(0.5, 0.001, np.zeros(999))
+    MCARTest(statistic=0.5, p_value=0.001, permuted=<999 permutations>)
     """
 
     statistic: float

@@ -34,7 +34,7 @@ class Progress:
     def __init__(self, say: Callable[[str], None], total: int, what: str) -> None:
         self.say, self.total, self.what = say, total, what
         self.done = 0
-        self._began = self._said = monotonic()
+        self._began = self._printed_at = monotonic()
 
     def step(self, detail: str = "") -> None:
         """Count one more step; ``detail`` is added to the line."""
@@ -44,8 +44,8 @@ class Progress:
         """Set the number of steps that are done or no longer needed."""
         self.done = done
         now = monotonic()
-        if now - self._said >= PAUSE:
-            self._said = now
+        if now - self._printed_at >= PAUSE:
+            self._printed_at = now
             self.say(self.line(now - self._began) + (f"; {detail}" if detail else ""))
 
     def line(self, seconds: float) -> str:

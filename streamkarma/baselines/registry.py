@@ -18,7 +18,7 @@ _ALL = _CLASSES | {REGRESSION}
 class Entry:
     """One baseline.
 
-    Attributes
+    Parameters
     ----------
     name
         Its short name.
@@ -43,6 +43,11 @@ class Entry:
         method cannot memorise, so that its loss in hindsight is meaningful; the loss of others may be 0.
     settings
         Parameters of the class that the name implies.
+
+    Examples
+    --------
+    >>> REGISTRY["mcb"].cost, REGISTRY["mcb"].transductive, sorted(REGISTRY["geom"].tasks)
+    ('n d²', True, ['binary', 'multiclass'])
     """
 
     name: str
@@ -67,10 +72,19 @@ class Entry:
         settings
             Parameters of the estimator, which override those implied by the name.
 
+        Returns
+        -------
+        An estimator of scikit-learn's interface, not fitted yet.
+
         Raises
         ------
         ValueError
             For a task that it does not support.
+
+        Examples
+        --------
+        >>> named("wii-mean").make("binary", C=1.0)
+        InfiniteImputationsClassifier(C=1.0, prior='mean')
         """
         if task not in self.tasks:
             raise ValueError(f"{self.name} is for {', '.join(sorted(self.tasks))}, not for {task}")
@@ -270,6 +284,15 @@ REGISTRY: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 def named(name: str) -> Entry:
     """The baseline of that name.
+
+    Parameters
+    ----------
+    name
+        A name in ``REGISTRY``.
+
+    Returns
+    -------
+    The baseline.
 
     Raises
     ------

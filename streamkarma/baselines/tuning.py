@@ -90,6 +90,19 @@ def error(scores: Floats, Y: Floats, squared: bool, weights: Floats | None = Non
     return float(np.average(wrong, weights=weights))
 
 
+def signs(codes: NDArray[np.intp], classes: int) -> Floats:
+    """Classes as columns of -1 and 1: one for two classes, else one per class.
+
+    Examples
+    --------
+    >>> signs(np.array([0, 1]), 2).tolist(), signs(np.array([0, 2]), 3).tolist()
+    ([[-1.0], [1.0]], [[1.0, -1.0, -1.0], [-1.0, -1.0, 1.0]])
+    """
+    if classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, np.newaxis]
+    return np.where(codes[:, np.newaxis] == np.arange(classes), 1.0, -1.0)
+
+
 def class_codes(Y: Floats) -> NDArray[np.intp]:
     """Class index of each row, from the columns of -1 and 1 made by ``signs``."""
     return Y.argmax(axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0).astype(np.intp)

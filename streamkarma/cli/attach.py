@@ -63,7 +63,7 @@ PENDING = 10_000
     is_flag=True,
     help="Only predict, with the --model that another process writes; new versions are loaded.",
 )
-@click.option("--until-end", is_flag=True, help="Stop at the end offsets seen at start-up.")
+@connection.until_end
 @click.option("--max-events", metavar="N", type=click.IntRange(min=1), help="Stop after this many events.")
 @connection.metadata
 @connection.settings

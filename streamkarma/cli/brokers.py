@@ -20,6 +20,8 @@ brokers = click.option(
     "--brokers", metavar="HOST:PORT,...", required=True, help="Some of the brokers; they name the others."
 )
 
+until_end = click.option("--until-end", is_flag=True, help="Stop at the end offsets seen at start-up.")
+
 bounded = click.option(
     "--brokers",
     metavar="HOST:PORT,...",

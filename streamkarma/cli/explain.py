@@ -74,12 +74,14 @@ def explain(**options: Any) -> None:
 
 def _explain_rows(options: dict[str, Any]) -> None:
     """Write a row for each event of the input."""
-    from streamkarma.runtime.explaining import Explaining
+    from streamkarma.runtime.explaining import ExplanationLimits
 
     for name in ("window", "json"):
         if options[name]:
             raise UsageError(f"--{name} has no meaning with INPUT without --rank")
-    plan, source = run_of(options, model=options["model"], learn=False, explaining=Explaining(missing=_ASKED))
+    plan, source = run_of(
+        options, model=options["model"], learn=False, explaining=ExplanationLimits(missing=_ASKED)
+    )
     plans.execute(plan, source, None)
 
 

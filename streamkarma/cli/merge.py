@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 
@@ -15,7 +17,7 @@ from streamkarma.cli.typos import Command
     "--base", metavar="PATH", help="The model that all of them were trained from.  [default: an empty one]"
 )
 @click.option("--model", required=True, metavar="PATH", help="Where to write the merged model.")
-@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+@shared.quiet
 def merge(models: tuple[str, ...], base: str | None, model: str, quiet: bool) -> None:
     """Merge separately trained models into one.
 
@@ -24,10 +26,7 @@ def merge(models: tuple[str, ...], base: str | None, model: str, quiet: bool) ->
     """
     from streamkarma.runtime.merging import merge_files
 
-    def say(line: str) -> None:
-        if not quiet:
-            click.echo(line, err=True)
-
+    say = plans.printer(quiet)
     merged = merge_files(models, base, model, say)
     say(f"{model}: {_counted(len(models), 'model')} with {_counted(merged.steps, 'event')} learned")
 

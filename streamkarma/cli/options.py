@@ -71,6 +71,8 @@ bad_records = together(
 
 summary = click.option("--summary", metavar="PATH", help="Where to write the summary, as JSON.")
 
+quiet = click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+
 strictness = together(
     click.option(
         "--strict",
@@ -78,7 +80,7 @@ strictness = together(
         help="Exit with 1 if there were no records, or none could be used, or, when learning, none had the "
         "target.",
     ),
-    click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
+    quiet,
 )
 
 watching = together(option(RUNNING["recent"]), option(RUNNING["drift"]))
@@ -92,11 +94,16 @@ output = together(
     strictness,
 )
 
-positive = click.option(
-    "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
+tasks = together(
+    option(RUNNING["task"]),
+    option(RUNNING["unlabelled"]),
+    click.option(
+        "--positive", metavar="VALUE", help="The positive class.  [default: the greater of the two]"
+    ),
 )
 
-tasks = together(option(RUNNING["task"]), option(RUNNING["unlabelled"]), positive)
+#: Which task to learn, with which learner.
+learned = together(tasks, option(RUNNING["learner"]), parameters)
 
 comparison = together(
     option(RUNNING["regret_memory"]),
@@ -104,9 +111,7 @@ comparison = together(
 )
 
 keeping = together(
-    tasks,
-    option(RUNNING["learner"]),
-    parameters,
+    learned,
     click.option(
         "--model",
         metavar="PATH",

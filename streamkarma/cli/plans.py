@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -17,7 +17,7 @@ from streamkarma.parameters.words import NOW
 
 if TYPE_CHECKING:
     from streamkarma.connectors.base import Source
-    from streamkarma.runtime.explaining import Explaining
+    from streamkarma.runtime.explaining import ExplanationLimits
     from streamkarma.runtime.plan import Plan
 
 
@@ -31,6 +31,16 @@ def execute(plan: Plan, source: Source, metrics: str | None) -> NoReturn:
 
     with serving(metrics) as watcher:
         sys.exit(Run(plan, source, watcher).execute())
+
+
+def printer(quiet: bool) -> Callable[[str], None]:
+    """Prints a line for the user on standard error, unless ``quiet``."""
+
+    def say(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    return say
 
 
 def field_names(options: dict[str, Any]) -> dict[str, Any]:
@@ -86,13 +96,13 @@ def check_typed(names: Iterable[str], needed: str) -> None:
     check_alone(typed, needed)
 
 
-def strongest(options: dict[str, Any]) -> Explaining | None:
+def strongest(options: dict[str, Any]) -> ExplanationLimits | None:
     """What rows explain, or None."""
-    from streamkarma.runtime.explaining import Explaining
+    from streamkarma.runtime.explaining import ExplanationLimits
 
     if options["explain"] and options["no_predictions"] and options.get("output_topic") is None:
         raise UsageError("--explain has no meaning with --no-predictions")
-    return Explaining(options["explain"]) if options["explain"] else None
+    return ExplanationLimits(options["explain"]) if options["explain"] else None
 
 
 def threshold(options: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from streamkarma.parameters.running import RUNNING
     help="Where to write the profile, as JSON; without a PATH, to standard output.",
 )
 @click.option("--html", metavar="PATH", help="Where to write it as a page with charts; - is standard output.")
-@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+@shared.quiet
 def profile(**options: Any) -> None:
     """Look at a stream: what is missing, what changes, what is odd.
 

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from streamkarma.cli import brokers as connection
+from streamkarma.cli import options as shared
+from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
 from streamkarma.cli.typos import Command
 
@@ -18,7 +20,7 @@ from streamkarma.cli.typos import Command
 @click.option("--share", metavar="TOPIC", required=True, help="The topic given to attach --share.")
 @click.option("--model", metavar="PATH", required=True, help="Where to write the merged model.")
 @connection.settings
-@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+@shared.quiet
 def pull(**options: Any) -> None:
     """Merge the models that processes share, and write the result to a file.
 
@@ -28,10 +30,7 @@ def pull(**options: Any) -> None:
     from streamkarma.connectors.kafka import pulling
     from streamkarma.runtime.pulling import write_pulled
 
-    def say(line: str) -> None:
-        if not options["quiet"]:
-            click.echo(line, err=True)
-
+    say = plans.printer(options["quiet"])
     read = partial(
         pulling.pull, options["share"], options["brokers"], options["kafka"], options["connect_timeout"], say
     )

@@ -50,7 +50,7 @@ from streamkarma.parameters.words import FAST_BASELINES, LEARNER_NAMES
     help="Where to write the report, as JSON; without a PATH, to standard output.",
 )
 @click.option("--plot", metavar="FILE", help="Plot the report; FILE ends in .png, .svg or .html.")
-@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+@shared.quiet
 def regret(**options: Any) -> None:
     """How much better would an offline method have done?
 

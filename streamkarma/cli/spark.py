@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from streamkarma.cli import brokers as connection
 from streamkarma.cli import options as shared
 from streamkarma.cli import plans
 from streamkarma.cli.config import config_option
@@ -45,11 +46,7 @@ _OF_LEARNING = ("model", "warm", "tail", "fresh", "task", "learner", "unlabelled
     help="Number of last records to learn in order after the parts.",
 )
 @shared.names
-@option(RUNNING["task"])
-@option(RUNNING["unlabelled"])
-@shared.positive
-@option(RUNNING["learner"])
-@shared.parameters
+@shared.learned
 @click.option(
     "--model",
     metavar="PATH",
@@ -136,7 +133,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @config_option
 @shared.spark
-@click.option("--brokers", metavar="HOST:PORT,...", required=True, help="Some of the brokers.")
+@connection.brokers
 @click.option(
     "--checkpoint",
     metavar="PATH",
@@ -160,7 +157,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     help="Seconds between the starts of two batches.",
 )
 @click.option("--max-batch", metavar="N", type=click.IntRange(1), help="Maximum number of records per batch.")
-@click.option("--until-end", is_flag=True, help="Stop at the end offsets seen at start-up.")
+@connection.until_end
 @click.option(
     "-X",
     "--kafka",
@@ -170,11 +167,7 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
     help="A setting of Spark's Kafka client, such as security.protocol=SSL; repeatable.",
 )
 @shared.names
-@option(RUNNING["task"])
-@option(RUNNING["unlabelled"])
-@shared.positive
-@option(RUNNING["learner"])
-@shared.parameters
+@shared.learned
 @click.option(
     "--model",
     metavar="PATH",
@@ -183,7 +176,11 @@ _KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 @click.option(
     "--predictions", metavar="PATH", help="Folder for predictions, one file per batch and partition."
 )
-@click.option("--dead-letters", metavar="PATH", help="Folder for records that cannot be used, likewise.")
+@click.option(
+    "--dead-letters",
+    metavar="PATH",
+    help="Folder for records that cannot be used: one file per batch and partition.",
+)
 @option(RUNNING["max_record_bytes"])
 @shared.summary
 @shared.strictness

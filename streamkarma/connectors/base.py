@@ -254,10 +254,10 @@ class Reader(ABC):
 
     @abstractmethod
     def snapshot(self) -> Position:
-        """How far it was learned."""
+        """How far the source was learned."""
 
     def figures(self) -> ReaderFigures:
-        """Its figures."""
+        """The reader's figures."""
         return ReaderFigures()
 
 
@@ -293,15 +293,13 @@ class Source(ABC):
     dead_letter_hint: str = "--dead-letters keeps them all"
 
     @abstractmethod
-    def open(self, context: Context, failures: int) -> AbstractContextManager[Reader]:
+    def open(self, context: Context) -> AbstractContextManager[Reader]:
         """Open a reader. From now on, older processes of the same model write nothing more.
 
         Parameters
         ----------
         context
             The run.
-        failures
-            How many attempts have failed since the last commit.
 
         Raises
         ------

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamkarma import _engine
+from streamkarma.core.explicit import check_bits
 from streamkarma.core.learner import Learner
-from streamkarma.errors import UsageError
 
 
 class FactorisationMachine(Learner):
@@ -62,8 +62,7 @@ class FactorisationMachine(Learner):
         half_life: float = 0.0,
         table_bits: int = 18,
     ) -> None:
-        if not 8 <= table_bits <= 30:
-            raise UsageError(f"table_bits must be between 8 and 30, not {table_bits!r}")
+        check_bits(table_bits)
         self.regression, self.eta, self.shrink = regression, eta, shrink
         self.half_life, self.table_bits = half_life, table_bits
 

@@ -11,9 +11,10 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     ValueParameters,
     check_count,
-    check_forget,
+    check_half_life,
     check_positive,
 )
 
@@ -24,15 +25,10 @@ class BinsParameters(ValueParameters):
 
     r: float = 1.0
     table_bits: int = BINS_TABLE_BITS
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False)
-class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
+class BinsClassifier(EncodingParameters, CostParameters, BinsParameters, BaseClassifier):
     """Online classifier on bins of values and pairs of bins, for incomplete events.
 
     Each number belongs to two of eight bins, with degrees that add up to 1, and each category to one of its
@@ -77,11 +73,11 @@ class BinsClassifier(CostParameters, BinsParameters, BaseClassifier):
     loss = "logistic"
 
     def __post_init__(self) -> None:
-        self._begin(Calibrated(_bins(self, HINGE), check_forget(self.forget) or 0.0))
+        self._begin(Calibrated(_bins(self, HINGE), check_half_life(self.forget)))
 
 
 @dataclass(eq=False, repr=False)
-class BinsRegressor(BinsParameters, BaseRegressor):
+class BinsRegressor(EncodingParameters, BinsParameters, BaseRegressor):
     """Online regression on bins of values and pairs of bins, for incomplete events.
 
     As ``BinsClassifier``, by recursive least squares with a diagonal covariance.
@@ -113,8 +109,8 @@ class BinsRegressor(BinsParameters, BaseRegressor):
         self._begin(_bins(self, SQUARED))
 
 
-def _bins(model: BinsParameters, loss: int) -> Bins:
+def _bins(model: BinsClassifier | BinsRegressor, loss: int) -> Bins:
     """The learner."""
-    r, half_life = check_positive("r", model.r), check_forget(model.forget) or 0.0
+    r, half_life = check_positive("r", model.r), check_half_life(model.forget)
     step = Step(AROW, loss, r, 0.0, 0.0, 0.0, half_life)
     return Bins(step, check_count("table_bits", model.table_bits))

@@ -8,7 +8,13 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.core.refitted_trees import WINDOW, BoostedTrees
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
+from streamkarma.estimators.settings import (
+    CostParameters,
+    EncodingParameters,
+    ValueParameters,
+    check_count,
+    check_half_life,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -16,15 +22,10 @@ class BoostingParameters(ValueParameters):
     """The parameters that ``BoostingClassifier`` and ``BoostingRegressor`` share, see there."""
 
     window: int = WINDOW
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False)
-class BoostingClassifier(CostParameters, BoostingParameters, BaseClassifier):
+class BoostingClassifier(EncodingParameters, CostParameters, BoostingParameters, BaseClassifier):
     """Gradient-boosted trees for incomplete events, refitted as the stream goes on.
 
     Fifty trees of up to 16 leaves are fitted to the latest events by Newton steps on histograms [C], each
@@ -76,7 +77,7 @@ class BoostingClassifier(CostParameters, BoostingParameters, BaseClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class BoostingRegressor(BoostingParameters, BaseRegressor):
+class BoostingRegressor(EncodingParameters, BoostingParameters, BaseRegressor):
     """Gradient-boosted trees for a regression on incomplete events.
 
     Parameters
@@ -106,6 +107,6 @@ class BoostingRegressor(BoostingParameters, BaseRegressor):
         self._begin(_trees(self, regression=True))
 
 
-def _trees(model: BoostingParameters, regression: bool) -> BoostedTrees:
+def _trees(model: BoostingClassifier | BoostingRegressor, regression: bool) -> BoostedTrees:
     window = check_count("window", model.window)
-    return BoostedTrees(regression, window, check_forget(model.forget) or 0.0)
+    return BoostedTrees(regression, window, check_half_life(model.forget))

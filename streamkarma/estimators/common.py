@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from inspect import signature
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import Encoded, Encoder, Translation
-from streamkarma.arrays import Arrays
+from streamkarma._engine import Encoded
+from streamkarma.arrays import Arrays, pop_part, with_prefix
 from streamkarma.checkpoint import natural
-from streamkarma.core.conformal import PredictionIntervals, PredictionSets
 from streamkarma.core.learner import Learner
 from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import UsageError
 from streamkarma.estimators.explaining import Explains
 from streamkarma.estimators.frames import row_count, values_of
+from streamkarma.estimators.inspectable import Inspectable
+from streamkarma.estimators.mergeable import Mergeable
 from streamkarma.estimators.pipeline import Pipeline, check_weight
 from streamkarma.estimators.settings import (
     check_bounds,
     check_coverage,
-    check_flag,
-    check_following,
+    check_entities,
     check_rules,
+    take_plain,
 )
-from streamkarma.events.block import Block
 from streamkarma.events.frames import records_of, table_of
 from streamkarma.events.values import Record, is_missing
-from streamkarma.parameters.kinds import as_float
 
 #: The default coverage of intervals and sets.
 DEFAULT_COVERAGE = 0.9
@@ -42,7 +39,7 @@ CONFORMAL = "conformal."
 Weights = Sequence[float] | NDArray[np.float64]
 
 
-class KARMABase(Explains):
+class KARMABase(Mergeable, Inspectable, Explains):
     """A river model around a Pipeline, for one thread at a time."""
 
     scale: bool
@@ -61,16 +58,11 @@ class KARMABase(Explains):
     carry_for: float | None
     max_entities: int
     coverage: float | None
-    #: Intervals or sets, once there are any.
-    _conformal: PredictionIntervals | PredictionSets | None
-    _pipeline: Pipeline
-    #: Origins of a merged model: their names, and the number of events that each of them had learned.
-    merged_from: list[tuple[str, int]]
 
     def _start(self, learner: Learner, rates: int, regression: bool) -> None:
         self._conformal = None
         self.merged_from = []
-        self._take_plain()
+        take_plain(self)
         if self.coverage is not None:
             self._begin_conformal(check_coverage(self.coverage))
         bounds = check_bounds(self.max_attributes, self.max_coordinates, self.max_name_bytes)
@@ -80,22 +72,10 @@ class KARMABase(Explains):
         self.sentinel = None if self.sentinel is None else sentinels
         self.kinds = None if self.kinds is None else kinds
         memory = self.time, self.carry, self.carry_labels, self.carry_for, self.max_entities
-        following = check_following(self.entity, *memory)
+        entities = check_entities(self.entity, *memory)
         self._pipeline = Pipeline(
-            learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, following
+            learner, bool(self.scale), *bounds, self.forget, rules, rates, regression, entities
         )
-
-    def _take_plain(self) -> None:
-        """Convert flags to booleans and numbers to Python's own, as files need them.
-
-        UsageError for a flag that is neither; numbers are checked where they are used.
-        """
-        for name, parameter in signature(type(self)).parameters.items():
-            value = getattr(self, name, parameter.default)
-            if isinstance(parameter.default, bool):
-                setattr(self, name, check_flag(name, value))
-            elif isinstance(value, Real) and not isinstance(value, bool):
-                setattr(self, name, int(value) if isinstance(value, Integral) else as_float(value))
 
     def _asked_coverage(self, coverage: float | None) -> float:
         """The coverage requested by a call; that of a model never changes."""
@@ -112,98 +92,41 @@ class KARMABase(Explains):
             header["merged_from"] = self.merged_from
         if self._conformal is None:
             return header, arrays
-        own = {CONFORMAL + name: array for name, array in self._conformal.arrays().items()}
+        own = with_prefix(CONFORMAL, self._conformal.arrays())
         return {**header, "coverage": self._conformal.coverage}, {**arrays, **own}
 
     def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Restore a ``_state``; ValueError if it is inconsistent."""
         self.merged_from = [(str(name), natural(count)) for name, count in header.get("merged_from", [])]
-        own = [name for name in arrays if name.startswith(CONFORMAL)]
         if (coverage := header.get("coverage")) is not None:
             self._begin_conformal(self._asked_coverage(coverage))
         if self._conformal is not None:
-            self._conformal.restore({name.removeprefix(CONFORMAL): arrays.pop(name) for name in own})
+            self._conformal.restore(pop_part(arrays, CONFORMAL))
         self._pipeline.restore(header, arrays)
-
-    def merge(self, other: Self, base: Self | None = None) -> Self:
-        """Merge this model with another one that was trained separately; both stay unchanged.
-
-        Parameters
-        ----------
-        other
-            A model of the same kind and with the same parameters.
-        base
-            The model that both were trained from, or None if each started empty.
-
-        Returns
-        -------
-        A new model; see ``streamkarma.merge``, which takes any number of models.
-
-        Raises
-        ------
-        UsageError
-            If they cannot be merged.
-        """
-        # Imported here, as it imports all estimators, which derive from this class.
-        from streamkarma.estimators.merging import merge
-
-        return merge([self, other], base)  # type: ignore[list-item, arg-type, return-value]  # one of its kinds
-
-    def begin_survey(self) -> None:
-        """Only collect names, categories and the distributions of numbers from now on.
-
-        Such models can be saved and merged like others, and the result does not depend on how the events were
-        divided among them. Nothing may be learned in the meantime.
-        """
-        self._pipeline.encoder.begin_survey()
-
-    def end_survey(self) -> None:
-        """Use the names and scales collected since ``begin_survey``."""
-        self._pipeline.encoder.end_survey()
-
-    def freeze(self, frozen: bool = True) -> None:
-        """Freeze names and the scale of numbers while events are learned, or unfreeze them.
-
-        Unknown names are then left out of events, and counted as ignored. The setting is not saved.
-        """
-        self._pipeline.encoder.frozen = frozen
 
     def forget_last(self) -> None:
         """Predict the next events as if they did not follow those learned last.
 
         The mixture adjusts its prediction by its latest errors, unless another event has been predicted since
         the latest label. Call this before predicting events from another time or place.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAMixtureRegressor
+        >>> model = KARMAMixtureRegressor()
+        >>> for t in range(300):  # ten events around 0, then ten around 5, and so on
+        ...     model.learn_one({"temp": t % 7}, 5.0 * (t // 10 % 2))
+        >>> adjusted = model.predict_one({"temp": 3})
+        >>> model.forget_last()
+        >>> adjusted > model.predict_one({"temp": 3})
+        True
         """
         self._pipeline.learner.engine.forget_last()
-
-    @abstractmethod
-    def _merge(self, parts: Sequence[Any]) -> None:
-        """Merge what parts have learned since each was a copy of this one; they cannot be used afterwards.
-
-        ValueError if they cannot be merged.
-        """
-
-    def _relabel_external(self, places: Sequence[int]) -> None:
-        """Renumber the classes of external experts, if there are any: ``c`` becomes ``places[c]``."""
-
-    def _merge_external(self, parts: Sequence[Any], translations: Sequence[Translation]) -> None:
-        """Merge external experts, if any; ``translations`` are of this model's encoder and the parts'."""
-
-    def _merge_conformal(self, parts: Sequence[Any]) -> None:
-        known = [part._conformal for part in parts if part._conformal is not None]
-        if known and self._conformal is None:
-            self._begin_conformal(known[0].coverage)
-        if self._conformal is not None:
-            self._conformal.merge(known)
 
     @property
     def _last_ticket(self) -> NDArray[np.uint64]:
         """Ticket of the single event predicted last."""
         return self._pipeline.tickets if self._pipeline.learner.external_experts else self._pipeline.ticket
-
-    @abstractmethod
-    def _begin_conformal(self, coverage: float) -> None:
-        """Provide intervals or sets from now on."""
 
     @abstractmethod
     def run(
@@ -224,15 +147,78 @@ class KARMABase(Explains):
         late
             Which events await their label, and which received theirs late; None to recognise them by their
             content.
+
+        Returns
+        -------
+        The predictions and losses: a ``ClassificationResult`` or a ``RegressionResult``.
         """
 
     @abstractmethod
     def register_labels(self, labels: Sequence[Any], weights: Weights) -> None:
-        """Register labels before anything is learned; see ``run``."""
+        """Register labels before anything is learned.
+
+        Parameters
+        ----------
+        labels, weights
+            As in ``run``.
+        """
 
     @abstractmethod
     def check_label(self, label: Any) -> Any:
-        """Return ``label`` as it is stored, or raise RecordError if this model cannot have it."""
+        """Check a label, or a target.
+
+        Parameters
+        ----------
+        label
+            What an event has as its label.
+
+        Returns
+        -------
+        The label as it is stored.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: this model cannot have it.
+        """
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything learned.
+
+        Returns
+        -------
+        JSON and arrays, which ``restore`` of a new model with the same parameters takes.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: an extra expert cannot be written.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAClassifier
+        >>> model, again = KARMAClassifier(), KARMAClassifier()
+        >>> model.learn_one({"temp": 31.0}, "dry")
+        >>> again.restore(*model.state())
+        >>> again.predict_one({"temp": 30.0})
+        'dry'
+        """
+
+    @abstractmethod
+    def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Restore what was learned, in a model that has learned nothing.
+
+        Parameters
+        ----------
+        header, arrays
+            A result of ``state``; arrays that were used are removed.
+
+        Raises
+        ------
+        ValueError, KeyError
+            If the parts of the state are inconsistent.
+        """
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
         """Learn one event.
@@ -253,6 +239,14 @@ class KARMABase(Explains):
         ------
         RecordError
             A ValueError: a value, the label or the weight is invalid. Nothing is learned.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAClassifier
+        >>> model = KARMAClassifier()
+        >>> model.learn_one({"temp": 31.0, "wind": {"from": "S", "speed": None}}, "dry", w=2.0)
+        >>> model.vocabulary.attributes
+        ['temp', 'wind.from']
         """
         self._learn([x], [y], [w])
 
@@ -276,6 +270,16 @@ class KARMABase(Explains):
             that of rows. Nothing is learned.
         RecordError
             A ValueError: a value, a label or a weight is invalid. Nothing is learned.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from streamkarma import KARMAClassifier
+        >>> frame = pd.DataFrame({"temp": [31.0, None, 12.0], "wind": ["S", "S", "N"]})
+        >>> model = KARMAClassifier()
+        >>> model.learn_many(frame, pd.Series(["dry", "dry", "wet"]))
+        >>> model.steps
+        3
         """
         labels, rows = values_of("y", y), row_count(X)
         weights = [1.0] * rows if w is None else values_of("w", w)
@@ -306,59 +310,38 @@ class KARMABase(Explains):
     def read(
         self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
     ) -> Encoded:
-        """Encode records for ``run``; those ``learned`` update names and statistics.
+        """Encode records for ``run``.
 
-        Entities remember the ``labels`` of those learned.
+        Parameters
+        ----------
+        records
+            One event each, as in ``learn_one``.
+        learned
+            Whether each of them will be learned; if so, it updates names and statistics.
+        labels
+            The labels of those learned, for the memory of their entities; None if there are no labels.
+
+        Returns
+        -------
+        The encoded events.
 
         Raises
         ------
         RecordError
-            If one of them is invalid; then none is encoded.
+            A ValueError: one of them is invalid; then none is encoded.
         """
         return self._pipeline.read(records, learned, labels)
 
-    @property
-    def vocabulary(self) -> Encoder:
-        """Names and categories seen so far."""
-        return self._pipeline.encoder
-
-    @property
-    def steps(self) -> int:
-        """Events learned so far."""
-        return self._pipeline.learner.steps
-
-    @property
-    def ignored(self) -> int:
-        """Values ignored so far because of a bound."""
-        return self._pipeline.encoder.ignored
-
-    @property
-    def values(self) -> dict[str, dict[str, int]]:
-        """What happened to the values of each attribute; zero counts are left out.
-
-        ``values`` were learned. Some of these were texts that ``spelled`` a number, numbers ``clipped`` to
-        5 deviations, ``prose``, which is used word by word, sets of ``tags``, or ``rare`` categories, words
-        and tags, which have no coordinate of their own. Others counted as missing: missing-value words
-        (``nothing``), ``sentinels``, and outliers (``far``).
-        """
-        return self._pipeline.values()
-
-    @property
-    def encoded(self) -> Block:
-        """The events of the last ``run`` as passed to the learner."""
-        return Block(*self._pipeline.encoded.block)
-
     def worth_keeping(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A flat record without the values that will not be used when it is learned later."""
-        return self._pipeline.worth_keeping(record)
+        """Remove from a record the values that will not be used when it is learned later.
 
-    def summary(self) -> dict[str, Any]:
-        """Sizes and counters of the model.
+        Parameters
+        ----------
+        record
+            A flat record.
 
-        ``bytes`` is the memory of its arrays, including spare capacity but not the names themselves; a model
-        that was saved and loaded uses as much.
+        Returns
+        -------
+        The rest of it.
         """
-        summary = self._pipeline.summary()
-        if self._conformal is not None:
-            summary["bytes"] += self._conformal.bytes
-        return summary
+        return self._pipeline.worth_keeping(record)

@@ -44,13 +44,13 @@ class Costs:
         self._weights = check_class_weight(class_weight)
         check_threshold(threshold)
         #: Shares of the labels with their raw weights, and as weighted; None unless needed.
-        self._came = LabelShares(window) if is_word(class_weight, BALANCED) else None
-        self._learned = LabelShares(window) if is_word(threshold, BALANCED) else None
+        self._raw_shares = LabelShares(window) if is_word(class_weight, BALANCED) else None
+        self._weighted_shares = LabelShares(window) if is_word(threshold, BALANCED) else None
 
     @property
     def balances(self) -> bool:
         """Whether the threshold depends on the shares of the classes."""
-        return self._learned is not None
+        return self._weighted_shares is not None
 
     def weigh(self, index: int, weight: float, known: Sequence[Label]) -> float:
         """The weight to learn a label with.
@@ -64,21 +64,21 @@ class Costs:
         known
             The classes, including its own.
         """
-        if self._weights is None and self._came is None:
+        if self._weights is None and self._raw_shares is None:
             return weight
         factor = (
-            self._came.balanced(index, weight, len(known))
-            if self._came is not None
+            self._raw_shares.balanced(index, weight, len(known))
+            if self._raw_shares is not None
             else weight_of(known[index], self._weights or {})
         )
         return min(max(weight * factor, sys.float_info.min), HEAVIEST)
 
     def count(self, index: int, weight: float, weighed: float) -> None:
         """Count a learned label, with the event's own weight and the one it was learned with."""
-        if self._came is not None:
-            self._came.add(index, weight)
-        if self._learned is not None:
-            self._learned.add(index, weighed)
+        if self._raw_shares is not None:
+            self._raw_shares.add(index, weight)
+        if self._weighted_shares is not None:
+            self._weighted_shares.add(index, weighed)
 
     def run(self, targets: Ints, weights: Floats, known: Sequence[Label], before: Ints) -> Floats:
         """Weigh and count the labels of T events in turn.
@@ -102,8 +102,8 @@ class Costs:
         shares = np.ones((len(targets), len(known) if self.balances else 0))
         labels = zip(targets.tolist(), weights.tolist(), before.tolist(), strict=True)
         for t, (index, weight, classes) in enumerate(labels):
-            if self._learned is not None:
-                shares[t, :classes] = self._learned.of_all(classes)
+            if self._weighted_shares is not None:
+                shares[t, :classes] = self._weighted_shares.of_all(classes)
             if index >= 0 and weight > 0.0:
                 weights[t] = self.weigh(index, weight, known)
                 self.count(index, weight, float(weights[t]))
@@ -111,7 +111,7 @@ class Costs:
 
     def shares(self, classes: int) -> list[float]:
         """The current shares of the classes; empty if not needed."""
-        return [] if self._learned is None else self._learned.of_all(classes)
+        return [] if self._weighted_shares is None else self._weighted_shares.of_all(classes)
 
     def unmatched(self, known: Sequence[Label]) -> list[str]:
         """Names that were given a weight but are not among the classes."""
@@ -120,27 +120,27 @@ class Costs:
 
     def relabel(self, places: Sequence[int]) -> None:
         """Renumber the classes: ``c`` becomes ``places[c]``."""
-        for part in (self._came, self._learned):
+        for part in (self._raw_shares, self._weighted_shares):
             if part is not None:
                 part.relabel(places)
 
     def merge(self, parts: Sequence[Costs]) -> None:
         """Merge what parts have counted since each was a copy of this one; classes are numbered alike."""
         for own, others in (
-            (self._came, [part._came for part in parts]),
-            (self._learned, [part._learned for part in parts]),
+            (self._raw_shares, [part._raw_shares for part in parts]),
+            (self._weighted_shares, [part._weighted_shares for part in parts]),
         ):
             if own is not None:
                 own.merge([other for other in others if other is not None])
 
     def state(self) -> dict[str, Any]:
         """The counts, as JSON."""
-        parts = {"came": self._came, "learned": self._learned}
+        parts = {"came": self._raw_shares, "learned": self._weighted_shares}
         return {name: part.state() for name, part in parts.items() if part is not None}
 
     def restore(self, state: Mapping[str, Any], classes: int) -> None:
         """Restore a ``state``; KeyError or ValueError if it is inconsistent."""
-        for name, part in (("came", self._came), ("learned", self._learned)):
+        for name, part in (("came", self._raw_shares), ("learned", self._weighted_shares)):
             if part is not None:
                 part.restore(state[name], classes)
 

@@ -86,6 +86,22 @@ class Explains:
         Returns
         -------
         An ``Explanation``; contributions and the constant add up to the score.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: a value is invalid.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAClassifier
+        >>> model = KARMAClassifier()
+        >>> for t in range(200):
+        ...     model.learn_one({"a": t % 7 - 3.0, "b": t % 5 - 2.0}, t % 7 > 3)
+        >>> explanation = model.explain_one({"a": 2.0})
+        >>> total = explanation.constant + sum(explanation.contributions.values())
+        >>> abs(total - explanation.score) < 1e-9, list(explanation.missing)
+        (True, ['b'])
         """
         model = cast("KARMABase", self)
         events = model.read([x], [False])
@@ -103,11 +119,31 @@ class Explains:
         return 0.0, 1.0
 
     def in_units(self, columns: Columns) -> Columns:
-        """Convert an explanation of scores to the units shown: in a regression, those of predictions."""
+        """Convert an explanation of scores to the units shown: in a regression, those of predictions.
+
+        Parameters
+        ----------
+        columns
+            The explanation of the scores of the learner.
+
+        Returns
+        -------
+        The explanation in these units.
+        """
         return columns
 
     def spread_by(self, missing: dict[str, Floats]) -> dict[str, Floats]:
-        """Convert deviations of scores to the units shown."""
+        """Convert deviations of scores to the units shown.
+
+        Parameters
+        ----------
+        missing
+            By attribute, shape (C,): the deviation of each score.
+
+        Returns
+        -------
+        The same in these units.
+        """
         return missing
 
     def _shown_scores(self, scores: Floats) -> Any:

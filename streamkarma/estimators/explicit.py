@@ -14,10 +14,11 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     ValueParameters,
     check_count,
     check_flag,
-    check_forget,
+    check_half_life,
     check_positive,
 )
 from streamkarma.parameters.checks import check_word
@@ -38,15 +39,10 @@ class ExplicitParameters(ValueParameters):
     loss: Any = None
     normalize: bool = True
     table_bits: int = TABLE_BITS
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False)
-class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier):
+class ExplicitKARMAClassifier(EncodingParameters, CostParameters, ExplicitParameters, BaseClassifier):
     """Online classifier on the explicit features of KARMA's kernel, for incomplete events.
 
     The hypotheses are those of ``KARMAClassifier``, and nothing is pruned: with ``gamma=2`` each attribute's
@@ -112,11 +108,11 @@ class ExplicitKARMAClassifier(CostParameters, ExplicitParameters, BaseClassifier
         loss = CLASSIFICATION["hinge" if self.update == "arow" else self.loss]
         learner = _explicit(self, loss, 1.0)
         calibrated = self.update == "arow"
-        self._begin(Calibrated(learner, check_forget(self.forget) or 0.0) if calibrated else learner)
+        self._begin(Calibrated(learner, check_half_life(self.forget)) if calibrated else learner)
 
 
 @dataclass(eq=False, repr=False)
-class ExplicitKARMARegressor(ExplicitParameters, BaseRegressor):
+class ExplicitKARMARegressor(EncodingParameters, ExplicitParameters, BaseRegressor):
     """Online regression on the explicit features of KARMA's kernel, for incomplete events.
 
     Parameters
@@ -156,7 +152,9 @@ def _loss(update: str, loss: str | None, fixed: dict[str, str], default: str) ->
     return loss or fixed.get(update, default)
 
 
-def _explicit(model: ExplicitParameters, loss: Loss, step_margin: float) -> Explicit:
+def _explicit(
+    model: ExplicitKARMAClassifier | ExplicitKARMARegressor, loss: Loss, step_margin: float
+) -> Explicit:
     """The learner; ``step_margin`` as in ``settings.support_vectors``."""
     update = UPDATES[model.update]
     if model.rho is not None and update in (AROW, ADAGRAD):
@@ -173,7 +171,7 @@ def _explicit(model: ExplicitParameters, loss: Loss, step_margin: float) -> Expl
     steepness = loss.smoothness
     if model.rho is None and model.eta is None:
         steepness = step_margin * max(steepness, 1.0)
-    step = Step(update, loss.code, r, eta, rho, steepness, check_forget(model.forget) or 0.0)
+    step = Step(update, loss.code, r, eta, rho, steepness, check_half_life(model.forget))
     return Explicit(
         check_gamma(model.gamma),
         check_flag("normalize", model.normalize),

@@ -11,7 +11,7 @@ import numpy as np
 from river import base
 
 from streamkarma._engine import Encoded, Translation
-from streamkarma.arrays import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats, pop_part, with_prefix
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
 from streamkarma.estimators.settings import check_count
@@ -145,7 +145,7 @@ class WithExternalExperts(KARMABase):
     def read(
         self, records: Sequence[Record], learned: Sequence[bool], labels: Sequence[Any] | None = None
     ) -> Encoded:
-        """As ``KARMABase.read``; extra experts need the records themselves."""
+        # Extra experts need the records themselves.
         if not self.extra_experts:
             return super().read(records, learned, labels)
         events = self._empty_events(records)
@@ -192,7 +192,7 @@ class WithExternalExperts(KARMABase):
         return [self._refits.run(part, targets, weights, classes)]
 
     def summary(self) -> dict[str, Any]:
-        """As ``KARMABase.summary``; refits are named after what is fitted."""
+        # The engine numbers its external experts; refits are named after what is fitted.
         summary = super().summary()
         if self._refits is not None:
             models = len(self._external.models)
@@ -215,7 +215,7 @@ class WithExternalExperts(KARMABase):
             parts[REFITS] = self._refits.state()
         for name, (own, more) in parts.items():
             header = {**header, name: own}
-            arrays = {**arrays, **{f"{name}.{each}": array for each, array in more.items()}}
+            arrays = {**arrays, **with_prefix(f"{name}.", more)}
         return header, arrays
 
     def _relabel_external(self, places: Sequence[int]) -> None:
@@ -233,14 +233,7 @@ class WithExternalExperts(KARMABase):
     def _restore_refits(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
         """Restore and remove the refits from a state; ValueError if they are inconsistent."""
         if self._refits is not None:
-            self._refits.restore(header[REFITS], taken(arrays, REFITS), classes)
-
-
-def taken(arrays: Arrays, part: str) -> Arrays:
-    """Remove the arrays of a part from the others, and return them by their own names."""
-    begin = part + "."
-    names = [name for name in arrays if name.startswith(begin)]
-    return {name.removeprefix(begin): arrays.pop(name) for name in names}
+            self._refits.restore(header[REFITS], pop_part(arrays, f"{REFITS}."), classes)
 
 
 def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
@@ -253,7 +246,7 @@ def restored_experts(state: Any, arrays: Arrays) -> RestoredExperts:
     """
     from streamkarma.estimators import river_state
 
-    return RestoredExperts(river_state.read(state, taken(arrays, MODELS)))
+    return RestoredExperts(river_state.read(state, pop_part(arrays, f"{MODELS}.")))
 
 
 def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: int) -> Floats:

@@ -8,7 +8,13 @@ from streamkarma.core.forest import Forest
 from streamkarma.core.mixture import Calibrated
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
+from streamkarma.estimators.settings import (
+    CostParameters,
+    EncodingParameters,
+    ValueParameters,
+    check_count,
+    check_half_life,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -16,15 +22,10 @@ class ForestParameters(ValueParameters):
     """The parameters that ``ForestClassifier`` and ``ForestRegressor`` share, see there."""
 
     trees: int = 10
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False)
-class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
+class ForestClassifier(EncodingParameters, CostParameters, ForestParameters, BaseClassifier):
     """Online forest for incomplete events.
 
     Trees grow as in [D] on histograms of random subsets of attributes. Each tree learns each event a
@@ -73,7 +74,7 @@ class ForestClassifier(CostParameters, ForestParameters, BaseClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class ForestRegressor(ForestParameters, BaseRegressor):
+class ForestRegressor(EncodingParameters, ForestParameters, BaseRegressor):
     """Online forest for a regression on incomplete events.
 
     Parameters
@@ -103,5 +104,5 @@ class ForestRegressor(ForestParameters, BaseRegressor):
         self._begin(_forest(self, regression=True))
 
 
-def _forest(model: ForestParameters, regression: bool) -> Forest:
-    return Forest(regression, check_count("trees", model.trees, 1000), check_forget(model.forget) or 0.0)
+def _forest(model: ForestClassifier | ForestRegressor, regression: bool) -> Forest:
+    return Forest(regression, check_count("trees", model.trees, 1000), check_half_life(model.forget))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from river import base
 
 from streamkarma._engine import Encoded
 from streamkarma.arrays import Arrays, Floats
@@ -24,10 +23,11 @@ from streamkarma.estimators.external_experts import (
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     ValueParameters,
     check_count,
     check_flag,
-    check_forget,
+    check_half_life,
 )
 from streamkarma.parameters.checks import check_word
 
@@ -35,9 +35,19 @@ from streamkarma.parameters.checks import check_word
 POINT_LOSSES = ("squared", "absolute")
 
 
+@dataclass(eq=False, repr=False)
+class MixtureParameters(ValueParameters):
+    """The parameters that ``KARMAMixtureClassifier`` and ``KARMAMixtureRegressor`` share, see there."""
+
+    budget: int = 128
+    extra_experts: list[Any] | None = None
+
+
 @renamed(others="extra_experts")
 @dataclass(eq=False, repr=False)
-class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExperts, BaseClassifier):
+class KARMAMixtureClassifier(
+    EncodingParameters, CostParameters, MixtureParameters, WithExternalExperts, BaseClassifier
+):
     """Online classifier for incomplete events that mixes all learners of this package.
 
     Each expert learns independently. Its scores are calibrated to probabilities online, and these are
@@ -94,13 +104,6 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
     Accuracy: 91.27%
     """
 
-    budget: int = 128
-    extra_experts: list[base.Classifier] | None = None
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
     max_classes: int = 1000
     refit: str | None = None
     refit_memory: int = 20_000
@@ -111,6 +114,7 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
 
     @property
     def weights(self) -> dict[str, float]:
+        """The mean weight of each expert, and of the blend, over the last 1,000 events learned."""
         return _weights(self)
 
     def _external_scores(
@@ -133,17 +137,15 @@ class KARMAMixtureClassifier(CostParameters, ValueParameters, WithExternalExpert
         return self.run(events, [None] * len(events), [0.0] * len(events)).scores
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Restore a ``state``; ValueError if it is inconsistent."""
         self._restore_refits(header, arrays, len(header["classes"]))
         super().restore(header, arrays)
 
 
 @dataclass(eq=False, repr=False)
-class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor):
+class KARMAMixtureRegressor(EncodingParameters, MixtureParameters, WithExternalExperts, BaseRegressor):
     """Online regression for incomplete events that mixes all learners of this package.
 
     As ``KARMAMixtureClassifier``; each expert's prediction is corrected by a straight line fitted online
@@ -184,13 +186,6 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
     MAE: 0.197494
     """
 
-    budget: int = 128
-    extra_experts: list[base.Regressor] | None = None
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
     refit: str | None = None
     refit_memory: int = 20_000
     loss: str = "squared"
@@ -206,6 +201,7 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
 
     @property
     def weights(self) -> dict[str, float]:
+        """The mean weight of each expert, and of the blend, over the last 1,000 events learned."""
         return _weights(self)
 
     def _external_scores(
@@ -223,11 +219,9 @@ class KARMAMixtureRegressor(ValueParameters, WithExternalExperts, BaseRegressor)
         return np.concatenate([*models, *(number_scores(each, centres, spreads) for each in refits)])
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays; UsageError for extra experts that cannot be written."""
         return self._with_external(*super().state())
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Restore a ``state``; ValueError if it is inconsistent."""
         self._restore_refits(header, arrays, 0)
         super().restore(header, arrays)
 
@@ -240,7 +234,7 @@ def _mixture(
     absolute: bool = False,
     scale: bool = False,
 ) -> Mixture:
-    half_life = check_forget(half_life) or 0.0
+    half_life = check_half_life(half_life)
     members = experts(check_count("budget", budget), half_life, regression)
     if regression:
         members["transformed target"] = transformed(half_life, absolute)

@@ -8,7 +8,13 @@ from streamkarma.core.mixture import Calibrated
 from streamkarma.core.neighbors import START, Neighbors
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
-from streamkarma.estimators.settings import CostParameters, ValueParameters, check_count, check_forget
+from streamkarma.estimators.settings import (
+    CostParameters,
+    EncodingParameters,
+    ValueParameters,
+    check_count,
+    check_half_life,
+)
 from streamkarma.parameters.learning import MOST_NEIGHBORS
 
 
@@ -18,15 +24,10 @@ class NeighborsParameters(ValueParameters):
 
     window: int | None = None
     neighbors: int = 10
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False)
-class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
+class NeighborsClassifier(EncodingParameters, CostParameters, NeighborsParameters, BaseClassifier):
     """Online classifier by the nearest of the last events, for incomplete events of few attributes.
 
     It keeps a window of labelled events, and so fits nonlinear and drifting relations. Distances cover the
@@ -85,11 +86,11 @@ class NeighborsClassifier(CostParameters, NeighborsParameters, BaseClassifier):
     loss = "logistic"
 
     def __post_init__(self) -> None:
-        self._begin(Calibrated(_neighbors(self, regression=False), check_forget(self.forget) or 0.0))
+        self._begin(Calibrated(_neighbors(self, regression=False), check_half_life(self.forget)))
 
 
 @dataclass(eq=False, repr=False)
-class NeighborsRegressor(NeighborsParameters, BaseRegressor):
+class NeighborsRegressor(EncodingParameters, NeighborsParameters, BaseRegressor):
     """Online regression by the nearest of the last events, for incomplete events of few attributes.
 
     Parameters
@@ -116,13 +117,12 @@ class NeighborsRegressor(NeighborsParameters, BaseRegressor):
     loss = "squared"
 
     def __post_init__(self) -> None:
-        check_forget(self.forget)
         self._begin(_neighbors(self, regression=True))
 
 
-def _neighbors(model: NeighborsParameters, regression: bool) -> Neighbors:
+def _neighbors(model: NeighborsClassifier | NeighborsRegressor, regression: bool) -> Neighbors:
     """The learner, its parameters checked."""
-    window = START if check_forget(model.forget) else None
+    window = START if check_half_life(model.forget) else None
     if model.window is not None:
         window = check_count("window", model.window)
     return Neighbors(regression, window, check_count("neighbors", model.neighbors, MOST_NEIGHBORS))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkarma import checkpoint
-from streamkarma.arrays import Arrays
+from streamkarma.arrays import Arrays, pop_part, with_prefix
 from streamkarma.errors import ModelFileError, UsageError
 from streamkarma.estimators.external_experts import WithExternalExperts, restored_experts
 from streamkarma.estimators.learners import KINDS, Model
@@ -83,8 +83,7 @@ def _content(
     # Extra experts are part of what was learned.
     params = {**model._get_params(), **({"extra_experts": None} if "external" in learned else {})}
     header = {"kind": kind, "params": params, "learned": learned, "run": run or {}}
-    extra = {_RUN_PREFIX + name: array for name, array in (arrays or {}).items()}
-    return header, {**own, **extra}
+    return header, {**own, **with_prefix(_RUN_PREFIX, arrays or {})}
 
 
 def from_bytes(data: bytes, what: str) -> tuple[Model, dict[str, Any], Arrays]:
@@ -162,7 +161,7 @@ def _read(path: Path) -> tuple[Model, dict[str, Any], Arrays]:
 
 def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model, dict[str, Any], Arrays]:
     """The model from what was read; ``what`` is its source in messages."""
-    extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_RUN_PREFIX)}
+    run_arrays = pop_part(arrays, _RUN_PREFIX)
     try:
         learned, params = header["learned"], header["params"]
         if params.get("extra_experts"):
@@ -175,8 +174,7 @@ def _restored(what: str, header: dict[str, Any], arrays: Arrays) -> tuple[Model,
             model.extra_experts = list(params["extra_experts"])
         _check_classes(learned, arrays)
         model.restore(learned, arrays)
-        kept = {name.removeprefix(_RUN_PREFIX): array for name, array in extra.items()}
-        return model, dict(header["run"]), kept
+        return model, dict(header["run"]), run_arrays
     except _WRONG as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
         raise ModelFileError(f"{what} is not a model this program can use: {reason}") from error

@@ -23,7 +23,7 @@ from streamkarma.core.learner import Learner, Rates, Units
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.tickets import LateLabels, TicketRegistry
 from streamkarma.errors import RecordError
-from streamkarma.estimators.settings import Following, Rules, averaging_window
+from streamkarma.estimators.settings import EntityRules, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 from streamkarma.printable import shown
 
@@ -69,8 +69,8 @@ class Pipeline:
         Number of classes with target statistics of categories: 1 for two classes or a regression; 0 for none.
     regression
         Whether labels are targets.
-    following
-        How events are assigned to entities; None if no entities are followed.
+    entity_rules
+        How events are assigned to entities; None if entities are not tracked.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Pipeline:
         rules: Rules | None = None,
         rates: int = 0,
         regression: bool = False,
-        following: Following | None = None,
+        entity_rules: EntityRules | None = None,
     ) -> None:
         self.longest = averaging_window(half_life)
         self.longest_name = max_name_bytes
@@ -95,8 +95,8 @@ class Pipeline:
         self.ticket_registry = TicketRegistry() if isinstance(learner, (Mixture, Calibrated)) else None
         bounds = max_attributes, max_coordinates, max_name_bytes
         self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
-        if following is not None:
-            self.encoder.follow(following)
+        if entity_rules is not None:
+            self.encoder.follow(entity_rules)
         #: The events passed to the learner last.
         self.encoded: Encoded
         self._late: LateLabels
@@ -259,7 +259,7 @@ class Pipeline:
         }
 
     def _entities(self) -> dict[str, int]:
-        """How many entities are remembered, if any are followed."""
+        """How many entities are remembered, if they are tracked."""
         counts = self.encoder.entity_counts
         return {} if counts is None else dict(zip(ENTITY_COUNTS, counts, strict=True))
 

@@ -56,7 +56,10 @@ class RegressionResult(NamedTuple):
 class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     """A river regressor around a learner.
 
-    ``loss`` is the name of the loss that the learner reports, one of ``core.loss.REGRESSION``.
+    Attributes
+    ----------
+    loss
+        The name of the loss that the learner reports, one of ``core.loss.REGRESSION``.
     """
 
     loss: str
@@ -72,7 +75,32 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         self._target = Target(bool(self.scale), self._pipeline.longest, far)
 
     def predict_one(self, x: Record) -> float:
-        """The predicted target; 0 before anything has been learned."""
+        """The predicted target of an event.
+
+        Parameters
+        ----------
+        x
+            The event, as in ``learn_one``. Nothing is learned from it, but with ``entity`` its values are
+            remembered.
+
+        Returns
+        -------
+        A number in the unit of the target; 0 before anything has been learned.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: a value is invalid.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAMixtureRegressor
+        >>> model = KARMAMixtureRegressor()
+        >>> for t in range(200):
+        ...     model.learn_one({"temp": t % 7}, 2.0 * (t % 7))
+        >>> round(model.predict_one({"temp": 4}), 1)
+        8.0
+        """
         if self._pipeline.learner.external_experts:
             return float(self._predict([x])[0])
         centre, spread = self.unit
@@ -87,19 +115,31 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         Parameters
         ----------
         x
-            The event.
+            The event, as in ``predict_one``.
         coverage
             The fraction of events, 0.01 to 0.999; None for that of the model, or 0.9. A model without a
             ``coverage`` of its own is calibrated from the first call on, for the coverage of that call.
 
         Returns
         -------
-        Its ends; infinite before a target has been learned.
+        Its lower and upper end; infinite before a target has been learned.
 
         Raises
         ------
         UsageError
-            If the model is calibrated for another coverage.
+            A ValueError: ``coverage`` is out of its range, or the model is calibrated for another coverage.
+        RecordError
+            A ValueError: a value is invalid.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMARegressor
+        >>> model = KARMARegressor(coverage=0.8)
+        >>> for t in range(200):
+        ...     model.learn_one({"temp": t % 7}, 2.0 * (t % 7) + t % 3)
+        >>> low, high = model.predict_interval_one({"temp": 4})
+        >>> low < 9.0 < high
+        True
         """
         asked = self._asked_coverage(coverage)
         predicted, nothing = np.array([self.predict_one(x)]), np.full(1, nan)
@@ -123,6 +163,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return np.column_stack(self._conformal.run(predictions, targets, weights, tickets))
 
     def learn_one(self, x: Record, y: Any, w: float = 1.0) -> None:
+        # The same as a block of one event, but faster.
         if self._pipeline.learner.external_experts:
             super().learn_one(x, y, w)
             return
@@ -136,14 +177,31 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             self._intervals(predicted, wanted, weighed, self._pipeline.ticket)
 
     def predict_many(self, X: Any) -> Any:
-        """The predicted target of every row, as a column of the kind of ``X``.
+        """The predicted target of each row, as by ``predict_one``.
 
-        For a list of dicts, as a list.
+        Parameters
+        ----------
+        X
+            A data frame of pandas, polars or another library that narwhals supports, or a list of dicts.
+
+        Returns
+        -------
+        A column of the same kind, or a list for a list.
 
         Raises
         ------
         UsageError
             A ValueError: ``X`` is neither.
+        RecordError
+            A ValueError: a value is invalid.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAMixtureRegressor
+        >>> model = KARMAMixtureRegressor()
+        >>> model.learn_many([{"temp": t % 7} for t in range(200)], [2.0 * (t % 7) for t in range(200)])
+        >>> [round(target) for target in model.predict_many([{"temp": 4}, {"temp": 5}])]
+        [8, 10]
         """
         return column_like(X, self._predict(X))
 
@@ -162,7 +220,6 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         weights: Weights,
         late: LateLabels | None = None,
     ) -> RegressionResult:
-        """Predict, then learn, encoded events in turn; see ``KARMABase.run``."""
         wanted = numbers(labels)
         weighed = np.asarray(weights, np.float64)
         standard, centres, spreads = self._target.encode(wanted, weighed)
@@ -196,61 +253,73 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         return centre, spread
 
     def in_units(self, columns: Columns) -> Columns:
-        """See ``Explains.in_units``: those of the target."""
         centre, spread = self.unit
         return columns.scaled(spread, centre)
 
     def spread_by(self, missing: dict[str, Floats]) -> dict[str, Floats]:
-        """See ``Explains.spread_by``."""
         _, spread = self.unit
         return {name: spread * each for name, each in missing.items()}
 
     def loss_of(self, prediction: float, target: float, spread: float) -> float:
-        """Loss of a prediction that was made when one standard deviation of the target was ``spread``."""
+        """The loss of an earlier prediction, as ``run`` would have reported it.
+
+        Parameters
+        ----------
+        prediction, target
+            In the unit of the target.
+        spread
+            The standard deviation of the target when the prediction was made, or 1 without ``scale``.
+
+        Returns
+        -------
+        The loss, 0 or more.
+        """
         loss = REGRESSION[self.loss]
         off = np.array([(prediction - target) / spread])
         return float(_engine.losses(loss.code, off, np.zeros(1))[0] * spread**loss.degree)
 
-    def check_label(self, target: Any) -> float:
-        """Return ``target`` as a float, or raise RecordError if it is not a finite number."""
-        if isinstance(target, (str, bytes, np.bool_, bool)):
-            raise RecordError(f"the target must be a number, not {shown(target)}")
+    def check_label(self, label: Any) -> float:
+        if isinstance(label, (str, bytes, np.bool_, bool)):
+            raise RecordError(f"the target must be a number, not {shown(label)}")
         try:
-            number = float(target)
+            number = float(label)
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) <= LARGEST_TARGET:
-            raise RecordError(f"the target must be a finite number within ±1e100, not {shown(target)}")
+            raise RecordError(f"the target must be a finite number within ±1e100, not {shown(label)}")
         return number
 
     def take_over(self, classifier: BaseClassifier, target: float | None) -> None:
-        """Continue from a classifier with the same parameters that has seen only one label, or None.
+        """Continue from a classifier with the same parameters that has seen at most one label.
 
         Its names and statistics are kept, but not what the learner has learned from events without a label.
         Identical targets are 0 when standardised, which is what v = 0 predicts, so only their mean has to be
         learned. (Without ``scale`` the constant would have been learned too; that is lost.)
+
+        Parameters
+        ----------
+        classifier
+            It cannot be used afterwards.
+        target
+            The value of all labels that it has learned; None if it has learned none.
         """
         self._pipeline.take_over(classifier._pipeline)
         if target is not None:
             self._target.repeat(target, self.steps, classifier._label_weight)
 
     def begin_survey(self) -> None:
-        """See ``KARMABase.begin_survey``."""
         super().begin_survey()
         self._target.begin_survey()
 
     def end_survey(self) -> None:
-        """See ``KARMABase.end_survey``."""
         super().end_survey()
         self._target.end_survey()
 
     def freeze(self, frozen: bool = True) -> None:
-        """See ``KARMABase.freeze``; it applies to the scale of targets, too."""
         super().freeze(frozen)
         self._target.frozen = frozen
 
     def register_labels(self, labels: Sequence[Any], weights: Weights) -> None:
-        """See ``KARMABase.register_labels``: how the target is standardised."""
         self._target.encode(numbers(labels), np.asarray(weights, np.float64))
 
     def _merge(self, parts: Sequence[Any]) -> None:
@@ -262,12 +331,10 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         self._merge_conformal(parts)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything learned, as JSON and arrays."""
         header, arrays = self._state()
         return header, {**arrays, **self._target.survey(), "target": self._target.row}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        """Restore a ``state``; ValueError if it is inconsistent."""
         self._target.restore(arrays.pop("target"))
         self._target.restore_survey(arrays)
         self._restore(header, arrays)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from streamkarma.core.kernel import check_gamma
 from streamkarma.core.loss import Loss
 from streamkarma.core.support import PRUNING, DoublingSupportVectors, Rule, SupportVectors
 from streamkarma.core.theory import DEFAULT_REGULARITY, Schedule
@@ -42,6 +43,20 @@ class ValueParameters(KindParameters):
     carry_for: float | None = None
     max_entities: int = 100_000
     coverage: float | None = None
+
+
+@dataclass(eq=False, repr=False)
+class EncodingParameters:
+    """The parameters of most estimators on names, scales and forgetting, see ``KARMAClassifier``.
+
+    Listed first among the bases of an estimator, whose own parameters then come before these.
+    """
+
+    scale: bool = True
+    forget: float | None = None
+    max_attributes: int = 16384
+    max_coordinates: int = 16384
+    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -88,7 +103,7 @@ def support_vectors(
     """
     loss = losses[check_word("loss", model.loss, losses)]
     schedule = _schedule(model, loss)
-    gamma = 1 if is_word(model.gamma, AUTO) else _checked_gamma(model.gamma)
+    gamma = 1 if is_word(model.gamma, AUTO) else int(_check("gamma", model.gamma))
     rho = None if is_word(model.rho, AUTO) else model.rho
     for name, value in (("rho", rho), ("eta", model.eta)):
         if value is not None:
@@ -112,7 +127,7 @@ def support_vectors(
         steepness,
         budget or 0,
         model.pruning,
-        averaging_window(check_forget(model.forget)),
+        averaging_window(check_half_life(model.forget) or None),
     )
     if schedule is None:
         return SupportVectors(rule, check_flag("average", model.average))
@@ -120,6 +135,19 @@ def support_vectors(
         return DoublingSupportVectors(rule, check_flag("average", model.average), schedule)
     gamma, strength = schedule.settings(schedule.horizon)
     return SupportVectors(rule._replace(gamma=gamma, rho=strength), check_flag("average", model.average))
+
+
+def take_plain(model: Any) -> None:
+    """Convert the flags of a model to booleans and its numbers to Python's own, as files need them.
+
+    UsageError for a flag that is neither; numbers are checked where they are used.
+    """
+    for name, parameter in signature(type(model)).parameters.items():
+        value = getattr(model, name, parameter.default)
+        if isinstance(parameter.default, bool):
+            setattr(model, name, check_flag(name, value))
+        elif isinstance(value, Real) and not isinstance(value, bool):
+            setattr(model, name, int(value) if isinstance(value, Integral) else as_float(value))
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -144,10 +172,10 @@ def check_coverage(coverage: Any) -> float:
     return float(_in_range("coverage", coverage, LEARNING["coverage"].kind))
 
 
-def check_forget(half_life: Any) -> float | None:
-    """Return ``half_life`` if it is None or within the range of ``forget``, else raise UsageError."""
+def check_half_life(forget: Any) -> float:
+    """Return ``forget`` as the engine takes it, 0 for None; UsageError if it is out of its range."""
     kind = LEARNING["forget"].kind
-    return None if half_life is None else float(_in_range("forget", half_life, kind, "None or "))
+    return 0.0 if forget is None else float(_in_range("forget", forget, kind, "None or "))
 
 
 def averaging_window(half_life: float | None) -> float:
@@ -207,13 +235,13 @@ def check_rules(words: Any, sentinels: Any, find: Any, kinds: Any) -> Rules:
 
 #: The name of the entity, whether it is an attribute too, the name of the time, ``carry``, whether labels are
 #: carried, the maximum age, and the maximum number of entities, as the encoder takes them.
-Following = tuple[str, bool, str | None, str, bool, float, int]
+EntityRules = tuple[str, bool, str | None, str, bool, float, int]
 
 
-def check_following(
+def check_entities(
     entity: Any, time: Any, carry: Any, carry_labels: Any, carry_for: Any, max_entities: Any
-) -> Following | None:
-    """Return how events are assigned to entities, as the encoder takes it; None if none are followed.
+) -> EntityRules | None:
+    """Return how events are assigned to entities, as the encoder takes it; None if entities are not tracked.
 
     Raises
     ------
@@ -222,7 +250,7 @@ def check_following(
 
     Examples
     --------
-    >>> check_following("device", "ts", "fill", True, 3600.0, 1000)
+    >>> check_entities("device", "ts", "fill", True, 3600.0, 1000)
     ('device', True, 'ts', 'fill', True, 3600.0, 1000)
     """
     if not isinstance(entity, str | None) or not isinstance(time, str | None):
@@ -301,10 +329,5 @@ def _schedule(model: SupportVectorParameters, loss: Loss) -> Schedule | None:
     if model.regularity is not None and not is_word(model.gamma, AUTO):
         raise UsageError("regularity needs gamma='auto'")
     lam = DEFAULT_REGULARITY if model.regularity is None else _check("regularity", model.regularity)
-    gamma = None if is_word(model.gamma, AUTO) else _checked_gamma(model.gamma)
+    gamma = None if is_word(model.gamma, AUTO) else int(_check("gamma", model.gamma))
     return Schedule(gamma, lam, model.horizon)
-
-
-def _checked_gamma(gamma: Any) -> int:
-    """The order of the kernel; beyond its range the kernel would overflow."""
-    return check_gamma(_check("gamma", gamma))

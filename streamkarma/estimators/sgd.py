@@ -11,9 +11,10 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     ValueParameters,
     check_count,
-    check_forget,
+    check_half_life,
     check_positive,
 )
 
@@ -24,15 +25,10 @@ class ConstantStepParameters(ValueParameters):
 
     eta: float = 0.03
     table_bits: int = TABLE_BITS
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @dataclass(eq=False, repr=False)
-class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassifier):
+class ConstantStepClassifier(EncodingParameters, CostParameters, ConstantStepParameters, BaseClassifier):
     """Online logistic regression by gradient descent with a constant step size, for incomplete events.
 
     A linear model on the standardised values and on indicators of the observed attributes. Its steps do not
@@ -72,11 +68,11 @@ class ConstantStepClassifier(CostParameters, ConstantStepParameters, BaseClassif
     loss = "logistic"
 
     def __post_init__(self) -> None:
-        self._begin(Calibrated(_sgd(self, regression=False), check_forget(self.forget) or 0.0))
+        self._begin(Calibrated(_sgd(self, regression=False), check_half_life(self.forget)))
 
 
 @dataclass(eq=False, repr=False)
-class ConstantStepRegressor(ConstantStepParameters, BaseRegressor):
+class ConstantStepRegressor(EncodingParameters, ConstantStepParameters, BaseRegressor):
     """Online linear regression by gradient descent with a constant step size, for incomplete events.
 
     As ``ConstantStepClassifier``, with the squared loss and the step kept below 1 / (2 |x|²).
@@ -108,7 +104,7 @@ class ConstantStepRegressor(ConstantStepParameters, BaseRegressor):
         self._begin(_sgd(self, regression=True))
 
 
-def _sgd(model: ConstantStepParameters, regression: bool) -> Sgd:
+def _sgd(model: ConstantStepClassifier | ConstantStepRegressor, regression: bool) -> Sgd:
     """The learner."""
-    eta, half_life = check_positive("eta", model.eta), check_forget(model.forget) or 0.0
+    eta, half_life = check_positive("eta", model.eta), check_half_life(model.forget)
     return Sgd(regression, eta, half_life, check_count("table_bits", model.table_bits))

@@ -18,12 +18,13 @@ from streamkarma.estimators.pipeline import Pipeline
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.estimators.settings import (
     CostParameters,
+    EncodingParameters,
     KindParameters,
     ValueParameters,
     check_bounds,
     check_count,
     check_flag,
-    check_forget,
+    check_half_life,
     check_positive,
     check_rules,
 )
@@ -44,16 +45,11 @@ class SubspaceParameters(ValueParameters):
     shrink: float = 5.0
     max_pairwise_coordinates: int = 64
     rank: int = 16
-    scale: bool = True
-    forget: float | None = None
-    max_attributes: int = 16384
-    max_coordinates: int = 16384
-    max_name_bytes: int = 1024
 
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
-class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
+class SubspaceClassifier(EncodingParameters, CostParameters, SubspaceParameters, BaseClassifier):
     """Online classifier that completes events by the subspace they lie close to.
 
     It learns how attributes are correlated from those observed together, completes each event by its mean
@@ -118,7 +114,7 @@ class SubspaceClassifier(CostParameters, SubspaceParameters, BaseClassifier):
 
 @renamed(max_rank_dim="max_pairwise_coordinates")
 @dataclass(eq=False, repr=False)
-class SubspaceRegressor(SubspaceParameters, BaseRegressor):
+class SubspaceRegressor(EncodingParameters, SubspaceParameters, BaseRegressor):
     """Online regression that completes events by the subspace they lie close to.
 
     Parameters
@@ -202,17 +198,51 @@ class SubspaceImputer(KindParameters, base.Transformer):
         self._pipeline = Pipeline(Subspace(settings), True, *bounds, settings.half_life or None, rules)
 
     def learn_one(self, x: Record) -> None:
-        """Learn from the observed values.
+        """Learn from the observed values of an event.
+
+        Parameters
+        ----------
+        x
+            Attributes by name; nested names are joined with dots, as on the command line.
 
         Raises
         ------
         RecordError
             A ValueError: a value cannot be used. Nothing is learned.
+
+        Examples
+        --------
+        >>> from streamkarma import SubspaceImputer
+        >>> SubspaceImputer().learn_one({"a": 1.0, "b": None, "wind": {"from": "S"}})
         """
         self._completion.observe(self._pipeline.read([x], [True]))
 
     def transform_one(self, x: Record) -> dict[Any, Any]:
-        """The event, flattened if it is nested, with missing values filled in; nothing is learned."""
+        """Complete an event, without learning from it.
+
+        Parameters
+        ----------
+        x
+            The event, as in ``learn_one``.
+
+        Returns
+        -------
+        The event, flattened if it is nested, with missing values filled in.
+
+        Raises
+        ------
+        RecordError
+            A ValueError: a value cannot be used.
+
+        Examples
+        --------
+        >>> from streamkarma import SubspaceImputer
+        >>> imputer = SubspaceImputer()
+        >>> for t in range(500):
+        ...     imputer.learn_one({"a": t % 7, "wind": "S" if t % 7 > 3 else "N"})
+        >>> imputer.transform_one({"a": 6.0})["wind"]
+        'S'
+        """
         x = x if is_flat(x) else flatten(x)
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
@@ -238,7 +268,17 @@ class SubspaceImputer(KindParameters, base.Transformer):
         return result
 
     def impute_one(self, x: Record) -> dict[Any, Any]:
-        """The old name of ``transform_one``."""
+        """The old name of ``transform_one``.
+
+        Parameters
+        ----------
+        x
+            As in ``transform_one``.
+
+        Returns
+        -------
+        As by ``transform_one``.
+        """
         warnings.warn("impute_one is now called transform_one", DeprecationWarning, stacklevel=2)
         return self.transform_one(x)
 
@@ -249,12 +289,14 @@ class SubspaceImputer(KindParameters, base.Transformer):
         return is_missing(value)
 
 
-def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> SubspaceSettings:
+def _settings(
+    model: SubspaceClassifier | SubspaceRegressor | SubspaceImputer, regression: bool
+) -> SubspaceSettings:
     """The settings of the subspace, checked."""
     return SubspaceSettings(
         regression=regression,
         shrink=0.0 if as_float(model.shrink) == 0.0 else check_positive("shrink", model.shrink),
-        half_life=check_forget(model.forget) or 0.0,
+        half_life=check_half_life(model.forget),
         max_pairwise_coordinates=check_count(
             "max_pairwise_coordinates", model.max_pairwise_coordinates, 1024
         ),
@@ -262,7 +304,7 @@ def _settings(model: SubspaceParameters | SubspaceImputer, regression: bool) -> 
     )
 
 
-def _linear_settings(model: SubspaceParameters, regression: bool) -> SubspaceSettings:
+def _linear_settings(model: SubspaceClassifier | SubspaceRegressor, regression: bool) -> SubspaceSettings:
     """The settings of the subspace and of the linear model on it, checked."""
     settings = _settings(model, regression)
     return settings._replace(

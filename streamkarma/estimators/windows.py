@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from streamkarma.arrays import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats, part_of
 from streamkarma.estimators.outcomes import Drawable, drawable, likeliest, moments_of, normal, read_whole
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ def _neighbors(model: KARMABase) -> Arrays | None:
     before = next((name.removesuffix(ends) for name in arrays if name.endswith(ends)), None)
     if before is None:
         return None
-    begins = before + _NEIGHBORS
-    return {name.removeprefix(begins): each for name, each in arrays.items() if name.startswith(begins)}
+    return part_of(arrays, before + _NEIGHBORS)
 
 
 def _numbers(model: KARMABase, place: int, kept_at: int, values: Floats) -> list[Any]:

@@ -104,7 +104,7 @@ def _counters(figures: Figures) -> Iterator[Metric]:
         "streamkarma_consumer_restarts", "Attempts to read the source that failed.", figures.restarts
     )
     drifts = _by_name(figures.drifted)
-    yield _counter("drifts", "Changes of the errors and of attributes.", ["of"], drifts)
+    yield _counter("drifts", "Changes found in the errors and in attributes.", ["of"], drifts)
 
 
 def _errors(figures: Figures) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from streamkarma.connectors.base import ReaderFigures
 from streamkarma.monitoring.history import Point
 from streamkarma.runtime.loop import Loop
-from streamkarma.runtime.monitor import GIVEN_UP
+from streamkarma.runtime.monitor import EVICTED
 
 #: Maximum number of attributes whose share of missing values is shown: those known first.
 MOST_ATTRIBUTES = 50
@@ -111,7 +111,7 @@ def latest_drifts(loop: Loop) -> list[dict[str, Any]]:
     """The latest changes found, as JSON."""
     names = loop.task_model.model.vocabulary.attribute_names
     return [
-        {**drift._asdict(), "attribute": drift.attribute and names.get(drift.attribute, GIVEN_UP)}
+        {**drift._asdict(), "attribute": drift.attribute and names.get(drift.attribute, EVICTED)}
         for drift in loop.monitor.drifts[-MOST_DRIFTS:]
     ]
 

@@ -21,9 +21,9 @@ from streamkarma.monitoring.page import page
 from streamkarma.monitoring.watcher import Watcher
 
 _LOOPBACK = "127.0.0.1"
-#: Maximum number of concurrent requests. Connections that say nothing count, so there is room for many.
+#: Maximum number of concurrent requests. Idle connections count, too, so the limit is high.
 _MOST_REQUESTS = 128
-#: Timeouts for receiving a request, short for the same reason, and for sending its answer.
+#: Timeouts for receiving a request, short because of idle connections, and for sending its answer.
 _REQUEST_SECONDS, _ANSWER_SECONDS = 2.0, 10.0
 #: The page has its own script and style, and requests figures only from here.
 _POLICY = (

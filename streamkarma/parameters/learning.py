@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from streamkarma.core.theory import DEFAULT_REGULARITY
 from streamkarma.parameters.base import Parameter, PerTask
 from streamkarma.parameters.kinds import (
     Integer,
@@ -18,8 +19,8 @@ from streamkarma.parameters.kinds import (
 )
 from streamkarma.parameters.words import CARRY, KINDS, LEARNER_NAMES
 
-#: Defaults of the regularisation and of the λ of the theorem.
-DEFAULT_RHO, DEFAULT_REGULARITY = 1e-3, 0.5
+#: Default of the regularisation.
+DEFAULT_RHO = 1e-3
 #: AdaGrad's default step size: by a small margin the best of 0.1, 0.2 and 0.5 on eleven tables with half of
 #: the attributes withheld, none of them among the reported figures.
 ADAGRAD_ETA = 0.2
@@ -129,7 +130,7 @@ _LEARNING = (
         "coverage",
         Number(0.01, 0.999),
         None,
-        "Add to each prediction an interval, or a set of classes, that holds the label in this share of "
+        "Add to each prediction an interval, or a set of classes, that contains the label in this share of "
         "events.",
         default_text="none",
         metavar="F",
@@ -255,13 +256,13 @@ _COSTS = (
     ),
 )
 
-_FOLLOWING = (
+_ENTITIES = (
     _of_all(
         "entity",
         str,
         None,
-        "Attribute that identifies whose event it is: a device, a patient, a customer. Its last value of an "
-        "attribute is used where that attribute is missing.",
+        "Attribute that identifies the entity of an event: a device, a patient, a customer. Where another "
+        "attribute is missing, the entity's last value of it is used.",
         metavar="NAME",
     ),
     _of_all(
@@ -310,7 +311,7 @@ _FOLLOWING = (
 )
 
 #: By name, in the order of the help texts.
-LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_FOLLOWING)}
+LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_ENTITIES)}
 
 
 def parameters_of(learner: str) -> frozenset[str]:

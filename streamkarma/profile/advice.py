@@ -30,12 +30,12 @@ class LearnCommand(NamedTuple):
     ----------
     begin
         The beginning of the command, up to the input.
-    names
-        Given options that apply to learning as well.
+    options
+        The options given for the profile that apply to learning as well.
     """
 
     begin: Sequence[str]
-    names: Sequence[str]
+    options: Sequence[str]
 
 
 def advice(profile: Mapping[str, Any], command: LearnCommand) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def advice(profile: Mapping[str, Any], command: LearnCommand) -> dict[str, Any]:
     for options, reason in _choices(profile):
         words += options
         why.append(reason)
-    return {"command": shlex.join([*words, *command.names]), "why": why}
+    return {"command": shlex.join([*words, *command.options]), "why": why}
 
 
 def _choices(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
@@ -124,7 +124,7 @@ def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
             words = ["--entity", name, *(word for time in times[:1] for word in ("--time", time))]
             yield (
                 words,
-                f"{name}: each recurs; its last values may stand in for missing ones",
+                f"{name}: each one recurs; its last values may stand in for missing ones",
             )
             return
 

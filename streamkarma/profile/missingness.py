@@ -6,9 +6,8 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamkarma.arrays import Bools, Floats
+from streamkarma.arrays import Bools, Floats, Ints
 from streamkarma.profile.changes import Change, ChangeFinder
 from streamkarma.profile.summaries import Frequent
 
@@ -48,7 +47,7 @@ class Missingness:
         self._parts = np.zeros((_PARTS, 0), np.int64)
 
     @property
-    def observed(self) -> NDArray[np.int64]:
+    def observed(self) -> Ints:
         """How often each attribute was observed."""
         return np.diag(self._pairs).astype(np.int64)
 
@@ -117,12 +116,14 @@ class Missingness:
         end = self.events + len(observed)
         while end > self._size * _PARTS:
             self._size *= 2
-            half = np.zeros_like(self._parts)
-            half[: _PARTS // 2] = self._parts[::2] + self._parts[1::2]
-            self._parts = half
-            events = np.zeros_like(self._part_events)
-            events[: _PARTS // 2] = self._part_events[::2] + self._part_events[1::2]
-            self._part_events = events
+            self._parts, self._part_events = _paired(self._parts), _paired(self._part_events)
         part = np.arange(self.events, end) // self._size
         np.add.at(self._parts, part, observed)
         np.add.at(self._part_events, part, 1)
+
+
+def _paired(counts: Ints) -> Ints:
+    """The sums of neighbouring counts, then as many zeros."""
+    sums = np.zeros_like(counts)
+    sums[: len(counts) // 2] = counts[::2] + counts[1::2]
+    return sums

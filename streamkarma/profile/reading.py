@@ -77,7 +77,7 @@ class Look:
 
     def rows(self, source: Source) -> Iterator[list[Row]]:
         """The observed values of each record, in blocks; a signal ends it."""
-        with suppress(InterruptedError), self.stop.installed(), source.open(self, 0) as reader:
+        with suppress(InterruptedError), self.stop.installed(), source.open(self) as reader:
             reader.resume(None)
             for block in reader.blocks():
                 if block is not None:

@@ -63,12 +63,12 @@ def _of(name: str, seen: Mapping[str, Any], task: str) -> Iterator[Suspicion]:
     is_mixed = seen["kind"] in ("number", "mixed") and 0 < seen["texts"] < 0.2 * seen["observed"]
     if is_mixed and "texts_like_numbers" not in seen:
         texts = [value for value, _ in seen["values"] if not _is_number(value)][:3]
-        shown = f" ({', '.join(texts)})" if texts else ""
-        yield Suspicion(name, "mixed", f"{seen['texts']:,} of its values are texts{shown}", [])
+        examples = f" ({', '.join(texts)})" if texts else ""
+        yield Suspicion(name, "mixed", f"{seen['texts']:,} of its values are texts{examples}", [])
     for value, count in seen["values"]:
         if _is_far(value, count, seen):
             yield Suspicion(
-                name, "far off", f"{value} comes {count:,} times", ["--sentinel", f"{name}={value}"]
+                name, "far off", f"{value} occurs {count:,} times", ["--sentinel", f"{name}={value}"]
             )
 
 

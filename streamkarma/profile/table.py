@@ -135,10 +135,13 @@ def changes(profile: Mapping[str, Any]) -> list[str]:
     for each in profile["changes"]:
         greatest.setdefault((each["attribute"], each["what"]), each)
     every = sorted(greatest.values(), key=lambda each: each["what"] != "observed")[:_FEW]
-    what = {"observed": "observed", "values": "above its first median, or its commonest value,"}
+    what = {
+        "observed": "observed",
+        "values": "above its initial median, or equal to its most common initial value,",
+    }
     found = [
         f"from event {each['event']:,}: {each['attribute']} is {what[each['what']]} in "
-        f"{share(each['after'])}, before in {share(each['before'])}"
+        f"{share(each['after'])}, before that in {share(each['before'])}"
         for each in every
     ]
     more = len(profile["changes"]) - len(every)

@@ -8,6 +8,7 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
+from streamkarma.arrays import part_of
 from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.worker_process import message_of, read_message, start, stop
@@ -60,8 +61,7 @@ class BackgroundRefit:
         if self._answer:
             header, arrays = read_message(self._answer[0])
             for name in self._names:
-                own = {part: arrays[at] for part in Ensemble._fields if (at := f"{name}.{part}") in arrays}
-                if own:
+                if own := part_of(arrays, f"{name}."):
                     found[name] = Ensemble.restored(own)
         self.close()
         return found, {name: problem for name, problem in header["problems"].items() if problem}

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma._engine import Translation
-from streamkarma.arrays import Arrays
+from streamkarma.arrays import Arrays, part_of, with_prefix
 from streamkarma.core.learner import ANY
 from streamkarma.events.reservoir import TARGET
 from streamkarma.refit.ensemble import Ensemble
-from streamkarma.refit.refits import Refits, part_of
+from streamkarma.refit.refits import Refits
 
 State = tuple[dict[str, Any], Arrays]
 
@@ -151,8 +151,8 @@ def _fitted(header: dict[str, Any]) -> list[str]:
 
 
 def _ensemble(arrays: Arrays, name: str) -> Ensemble:
-    return Ensemble.restored(part_of(arrays, name))
+    return Ensemble.restored(part_of(arrays, f"{name}."))
 
 
 def _put(arrays: Arrays, name: str, ensemble: Ensemble) -> None:
-    arrays.update({f"{name}.{part}": array for part, array in ensemble.state().items()})
+    arrays.update(with_prefix(f"{name}.", ensemble.state()))

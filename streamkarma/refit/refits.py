@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamkarma.arrays import Arrays, Floats
+from streamkarma.arrays import Arrays, Floats, part_of, with_prefix
 from streamkarma.checkpoint import natural
 from streamkarma.core.learner import ANY
 from streamkarma.events.block import Block
@@ -172,9 +172,9 @@ class Refits:
         for number, sample in enumerate([self._reservoir, *([self._sample] if self._sample else [])]):
             kept, own = sample.state()
             header["samples"].append(kept)
-            arrays |= {f"{number}.{name}": array for name, array in own.items()}
+            arrays |= with_prefix(f"{number}.", own)
         for name, ensemble in self._ensembles.items():
-            arrays |= {f"{name}.{part}": array for part, array in ensemble.state().items()}
+            arrays |= with_prefix(f"{name}.", ensemble.state())
         return header, arrays
 
     def restore(self, header: dict[str, Any], arrays: Arrays, classes: int) -> None:
@@ -186,7 +186,7 @@ class Refits:
             If its parts contradict each other.
         """
         samples = [
-            Reservoir.restored(kept, part_of(arrays, str(number)))
+            Reservoir.restored(kept, part_of(arrays, f"{number}."))
             for number, kept in enumerate(header["samples"][:2])
         ]
         reservoir, sample = samples[0], samples[1] if len(samples) > 1 else None
@@ -206,7 +206,7 @@ class Refits:
         self._indices = LastingIndices.restored(header["indices"])
         self._reservoir, self._next, self._sample, self.fitted = reservoir, upcoming, sample, fitted
         self._ensembles = {
-            name: Ensemble.restored(part_of(arrays, name)) for name, events in fitted.items() if events
+            name: Ensemble.restored(part_of(arrays, f"{name}.")) for name, events in fitted.items() if events
         }
         for each in self._ensembles.values():
             if bool(len(each.classes)) == self.regression or int(each.classes.max(initial=-1)) >= classes:
@@ -232,9 +232,3 @@ class Refits:
         copied.__setstate__(self.__getstate__())
         memo[id(self)] = copied
         return copied
-
-
-def part_of(arrays: Arrays, name: str) -> Arrays:
-    """The arrays of one part, without its prefix in their names."""
-    begin = name + "."
-    return {each.removeprefix(begin): array for each, array in arrays.items() if each.startswith(begin)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from streamkarma.arrays import Arrays
+from streamkarma.arrays import Arrays, with_prefix
 from streamkarma.events.reservoir import ReservoirSnapshot
 from streamkarma.refit.ensemble import Ensemble
 from streamkarma.refit.fits import fit
@@ -27,7 +27,7 @@ def answer(content: bytes) -> bytes:
     for name in header["names"]:
         fitted, problems[name] = _fitted(name, snapshot, header["regression"])
         if fitted is not None:
-            found |= {f"{name}.{part}": array for part, array in fitted.state().items()}
+            found |= with_prefix(f"{name}.", fitted.state())
     return message_of({"problems": problems}, found)
 
 

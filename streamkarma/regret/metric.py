@@ -31,14 +31,31 @@ class _Regret(Metric):
         self.baseline = baseline
 
     def clone(self, *_: Any, **__: Any) -> Any:
-        """Another metric of the same tracker, which has all of the state."""
+        """Another metric of the same tracker, which has all of the state.
+
+        Returns
+        -------
+        The metric.
+        """
         return type(self)(self.tracker, self.baseline)
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Do nothing: the wrapped model updates the tracker."""
+        """Do nothing: the wrapped model updates the tracker.
+
+        Parameters
+        ----------
+        y_true, y_pred, w
+            Ignored.
+        """
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Do nothing, like ``update``."""
+        """Do nothing, like ``update``.
+
+        Parameters
+        ----------
+        y_true, y_pred, w
+            Ignored.
+        """
 
     @property
     def bigger_is_better(self) -> bool:
@@ -46,11 +63,26 @@ class _Regret(Metric):
         return False
 
     def works_with(self, model: base.Estimator) -> bool:
-        """Whether the model was wrapped by the tracker."""
+        """Whether a model was wrapped by the tracker.
+
+        Parameters
+        ----------
+        model
+            The model.
+
+        Returns
+        -------
+        True for a result of ``RegretTracker.wrap``.
+        """
         return getattr(model, "tracker", None) is self.tracker
 
     def get(self) -> float:
-        """Regret per event, in the tracker's loss."""
+        """Regret per event, in the tracker's loss.
+
+        Returns
+        -------
+        The learner's mean loss minus the baseline's; 0 before the first result.
+        """
         rows = {name: row for name, row in self.tracker.summary().items() if "problem" not in row}
         if self.baseline is not None:
             rows = {name: row for name, row in rows.items() if name == self.baseline}

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from river import base
 
 from streamkarma._engine import Encoded, Encoder
 from streamkarma.errors import RecordError, UsageError
@@ -16,13 +15,14 @@ from streamkarma.estimators.pipeline import check_weight
 from streamkarma.estimators.regression import LARGEST_TARGET
 from streamkarma.events.block import Block
 from streamkarma.events.labels import Labels
-from streamkarma.events.values import LONGEST_NAME, Record, is_missing
+from streamkarma.events.values import LONGEST_NAME, Record
 from streamkarma.parameters.kinds import Integer
 from streamkarma.parameters.running import RUNNING
 from streamkarma.printable import shown
 from streamkarma.regret.losses import LOSSES
 from streamkarma.regret.metric import RegressionRegretMetric, RegretMetric
 from streamkarma.regret.tracker import Tracker, parse_baselines
+from streamkarma.regret.wrapped import WrappedClassifier, WrappedRegressor
 
 #: Events are passed on in blocks of this size; every method that reports flushes first.
 BLOCK = 64
@@ -126,8 +126,19 @@ class RegretTracker:
         Raises
         ------
         RecordError
-            A ValueError, if a value, the label, the weight or the score is invalid. The score must be finite,
+            A ValueError: a value, the label, the weight or the score is invalid. The score must be finite,
             because the regret would otherwise be infinite, too.
+        UsageError
+            A ValueError: the score is not of a kind that the loss takes.
+
+        Examples
+        --------
+        >>> tracker = RegretTracker("regression", baselines="mean")
+        >>> for t in range(50):
+        ...     tracker.update({"a": t % 7}, 2.0 * (t % 7), score=5.0)
+        >>> row = tracker.finish()["mean"]
+        >>> row["events"], row["regret"] > 0
+        (50, True)
         """
         weight = check_weight(w)
         if self.task == "regression":
@@ -152,45 +163,112 @@ class RegretTracker:
             self._flush()
 
     def finish(self) -> dict[str, dict[str, Any]]:
-        """Fit every baseline on all events, wait for the results, and return the ``summary``."""
+        """Fit every baseline on all events, and wait for the results.
+
+        Returns
+        -------
+        As by ``summary``.
+
+        Examples
+        --------
+        >>> RegretTracker(baselines="mean").finish()  # without events there is nothing to fit
+        {}
+        """
         self._flush()
         self._tracker.finish(self._kind, self.loss)
         return self.summary()
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """The latest results, by baseline.
+        """The latest results.
 
-        ``events``, ``weight``, ``learner_loss``, ``baseline_loss``, ``regret`` (sums), ``regret_per_event``,
-        ``exact``, ``standard_error``, ``learner_error``, ``error``, ``held_out_loss``,
-        ``held_out_error``, ``held_out_standard_error`` (of the learner's loss minus the one held out), and
-        ``held_out_problem`` if the held-out fits failed; or ``events`` and ``problem``. A baseline without a
-        result yet is absent.
+        Returns
+        -------
+        By baseline, a dict with ``events``, ``weight``, ``learner_loss``, ``baseline_loss``, ``regret``
+        (sums), ``regret_per_event``, ``exact``, ``standard_error``, ``learner_error``, ``error``,
+        ``held_out_loss``, ``held_out_error``, ``held_out_standard_error`` (of the learner's loss minus the
+        one held out), and ``held_out_problem`` if the held-out fits failed; or with ``events`` and
+        ``problem``. A baseline without a result yet is absent.
+
+        Examples
+        --------
+        >>> RegretTracker(baselines="mean").summary()
+        {}
         """
         self._flush()
         return self._tracker.latest()
 
     def close(self) -> None:
-        """Cancel any fit that is still running."""
+        """Cancel any fit that is still running.
+
+        Examples
+        --------
+        >>> RegretTracker().close()
+        """
         self._tracker.close()
 
     def wrap(self, model: Any) -> Any:
-        """A river model that behaves like ``model`` and reports to this tracker.
+        """Wrap a model, so that what it predicts and learns is reported to this tracker.
 
-        Pass it, together with ``metric``, to ``evaluate.progressive_val_score`` and the like.
+        Parameters
+        ----------
+        model
+            A river classifier or regressor.
+
+        Returns
+        -------
+        A river model that behaves like ``model``; pass it, together with ``metric``, to
+        ``evaluate.progressive_val_score`` and the like.
+
+        Examples
+        --------
+        >>> from streamkarma import KARMAClassifier
+        >>> tracker = RegretTracker(baselines="mean")
+        >>> model = tracker.wrap(KARMAClassifier())
+        >>> model.learn_one({"temp": 31.0}, True)
+        >>> model.predict_one({"temp": 30.0})
+        True
         """
         return (
-            _WrappedClassifier(model, self)
-            if self.task == "classification"
-            else _WrappedRegressor(model, self)
+            WrappedClassifier(model, self) if self.task == "classification" else WrappedRegressor(model, self)
         )
 
     def beside(self, model: Any) -> Any:
-        """Deprecated: the old name of ``wrap``."""
+        """Deprecated: the old name of ``wrap``.
+
+        Parameters
+        ----------
+        model
+            As in ``wrap``.
+
+        Returns
+        -------
+        As by ``wrap``.
+        """
         warnings.warn("beside is now called wrap", DeprecationWarning, stacklevel=2)
         return self.wrap(model)
 
     def metric(self, baseline: str | None = None) -> RegretMetric | RegressionRegretMetric:
-        """The regret per event as a river metric; see ``RegretMetric``."""
+        """The regret per event as a river metric.
+
+        Parameters
+        ----------
+        baseline
+            The name of a baseline; None for the one with the smallest loss at the time.
+
+        Returns
+        -------
+        A ``RegretMetric``, or for a regression a ``RegressionRegretMetric``.
+
+        Raises
+        ------
+        UsageError
+            A ValueError: the tracker has no such baseline.
+
+        Examples
+        --------
+        >>> RegretTracker(baselines="mean").metric()
+        RegretMetric: 0.
+        """
         kind = RegretMetric if self.task == "classification" else RegressionRegretMetric
         return kind(self, baseline)
 
@@ -244,50 +322,3 @@ def _checked_number(what: str, value: Any) -> float:
     if not abs(number) <= LARGEST_TARGET:
         raise RecordError(f"the {what} must be a finite number within ±1e100, not {shown(value)}")
     return number
-
-
-class _Wrapped(base.Estimator):
-    """What both kinds of wrapped models have in common."""
-
-    def __init__(self, model: Any, tracker: RegretTracker) -> None:
-        self.model = model
-        self.tracker = tracker
-
-    def predict_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model; a classifier may have its own threshold."""
-        return self.model.predict_one(x, **more)
-
-
-class _WrappedClassifier(_Wrapped, base.Classifier):
-    def __init__(self, model: Any, tracker: RegretTracker) -> None:
-        super().__init__(model, tracker)
-        self._last: tuple[Any, Any] = (None, None)
-
-    @property
-    def _multiclass(self) -> bool:
-        return bool(self.model._multiclass)
-
-    def predict_proba_one(self, x: Any, **more: Any) -> Any:
-        """Predict with the wrapped model."""
-        probabilities = self.model.predict_proba_one(x, **more)
-        self._last = (x, probabilities)
-        return probabilities
-
-    def learn_one(self, x: Any, y: Any, **more: Any) -> None:
-        """Update the tracker, then learn."""
-        # This event has almost always just been predicted, so it need not be predicted again.
-        (last, probabilities), self._last = self._last, (None, None)
-        if last is not x:
-            probabilities = self.model.predict_proba_one(x)
-        if not is_missing(y):
-            self.tracker.update(x, y, probabilities, more.get("w", 1.0))
-        self.model.learn_one(x, y, **more)
-
-
-class _WrappedRegressor(_Wrapped, base.Regressor):
-    def learn_one(self, x: Any, y: Any, **more: Any) -> None:
-        """Update the tracker, then learn."""
-        # Some models return None before they have learned; river's metrics skip that as well.
-        if not is_missing(y) and (prediction := self.model.predict_one(x)) is not None:
-            self.tracker.update(x, y, prediction, more.get("w", 1.0))
-        self.model.learn_one(x, y, **more)

@@ -28,6 +28,10 @@ def truncation_error(lam: float, gamma: int) -> float:
     gamma
         Order, 1 or more.
 
+    Returns
+    -------
+    The bound, 0 or more.
+
     Raises
     ------
     UsageError
@@ -57,6 +61,10 @@ def sufficient_order(epsilon: float, L: float, lam: float) -> int:
     lam
         λ, above 0 and at most 1.
 
+    Returns
+    -------
+    The order.
+
     Raises
     ------
     UsageError
@@ -82,6 +90,10 @@ def feature_dimension(d: int, gamma: int) -> int:
         Attributes, 1 or more.
     gamma
         Order, 1 or more.
+
+    Returns
+    -------
+    The number of features.
 
     Raises
     ------
@@ -115,6 +127,10 @@ def sample_size(epsilon: float, delta: float, d: int, L: float, lam: float) -> i
         Lipschitz constant of the loss, above 0.
     lam
         λ, above 0 and at most 1.
+
+    Returns
+    -------
+    The number of events.
 
     Raises
     ------

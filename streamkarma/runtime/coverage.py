@@ -18,7 +18,7 @@ class Coverage:
 
     def __init__(self) -> None:
         self._events = 0
-        self._held = 0
+        self._covered = 0
         self._size = 0.0
         self._name = ""
 
@@ -39,8 +39,8 @@ class Coverage:
             intervals[t] = _ends(before.row.get("interval"))
         low, high = intervals.T
         counted = np.isfinite(intervals).all(axis=1) & ~np.isnan(targets)
-        held = (low <= targets) & (targets <= high)
-        self._add("mean_width", counted, held, np.where(counted, high - low, 0.0))
+        covered = (low <= targets) & (targets <= high)
+        self._add("mean_width", counted, covered, np.where(counted, high - low, 0.0))
 
     def add_sets(
         self,
@@ -71,35 +71,35 @@ class Coverage:
             own = before.row.get("set")
             members[t] = [isinstance(own, list) and label in own for label in classes]
             counted[t] &= isinstance(own, list)
-        held = np.zeros(len(targets), np.bool_)
-        held[counted] = members[counted, targets[counted]]
-        self._add("mean_set_size", counted, held, members.sum(axis=1))
+        covered = np.zeros(len(targets), np.bool_)
+        covered[counted] = members[counted, targets[counted]]
+        self._add("mean_set_size", counted, covered, members.sum(axis=1))
 
-    def _add(self, name: str, counted: Bools, held: Bools, sizes: NDArray[Any]) -> None:
+    def _add(self, name: str, counted: Bools, covered: Bools, sizes: NDArray[Any]) -> None:
         self._name = name
         self._events += int(counted.sum())
-        self._held += int(held[counted].sum())
+        self._covered += int(covered[counted].sum())
         self._size += float(sizes[counted].sum())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All counts, for ``add``."""
         of_sets = self._name == "mean_set_size"
-        return {"coverage": np.array([self._events, self._held, self._size, of_sets], float)}
+        return {"coverage": np.array([self._events, self._covered, self._size, of_sets], float)}
 
     def add(self, arrays: Arrays) -> None:
         """Add the counts of another instance."""
-        events, held, size, of_sets = arrays["coverage"].tolist()
+        events, covered, size, of_sets = arrays["coverage"].tolist()
         if events:
             self._name = "mean_set_size" if of_sets else "mean_width"
             self._events += int(events)
-            self._held += int(held)
+            self._covered += int(covered)
             self._size += size
 
     def result(self) -> dict[str, float]:
         """The coverage, and the mean width or size; empty without intervals or sets."""
         if not self._events:
             return {}
-        return {"coverage": self._held / self._events, self._name: self._size / self._events}
+        return {"coverage": self._covered / self._events, self._name: self._size / self._events}
 
 
 def _ends(interval: Any) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from streamkarma.core.tickets import LateLabels
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.regression import BaseRegressor
+from streamkarma.estimators.results import ClassificationResult
 from streamkarma.events.labels import NEW, NONE, numbers
 from streamkarma.runtime.class_predictions import (
     PredictedClasses,
@@ -210,11 +211,28 @@ class Evaluator:
         if self.regret_adapter is not None:
             self.regret_adapter.classes(result, predicted, weights, full)
         self.metrics.add_losses(result.losses)
-        metrics = self.metrics.classification
+        classes = PredictedClasses(predicted, chances, signs)
+        self._count_classes(model, result, classes, groups)
+        if result.members is not None:
+            self.metrics.coverage.add_sets(result.members, result.targets, result.known, model.classes, prior)
+        errors = np.where(result.targets == NONE, np.nan, predicted != result.targets)
+        return Evaluation(
+            result.scores, result.known, result.losses, errors, prior, classes, members=result.members
+        )
+
+    def _count_classes(
+        self,
+        model: BaseClassifier,
+        result: ClassificationResult,
+        classes: PredictedClasses,
+        groups: Sequence[range],
+    ) -> None:
+        """Add events to the metrics, and labels that several events share to the metrics per label."""
+        metrics, (predicted, chances, signs) = self.metrics.classification, classes
         metrics.positive = int(signs[-1] > 0) if len(model.classes) == 2 else None
         labelled = result.targets >= 0
         metrics.update(result.targets[labelled], predicted[labelled])
-        metrics.update_strangers(int((result.targets == NEW).sum()))
+        metrics.update_unknown(int((result.targets == NEW).sum()))
         self.metrics.per_label.add_classes(
             groups,
             result.targets,
@@ -233,13 +251,6 @@ class Evaluator:
             both = labelled & (result.known == 2)
             oriented = signs[both] * result.scores[both, 0]
             metrics.update_scores(oriented, (result.targets[both] == 1) == (signs[both] > 0))
-        if result.members is not None:
-            self.metrics.coverage.add_sets(result.members, result.targets, result.known, model.classes, prior)
-        classes = PredictedClasses(predicted, chances, signs)
-        errors = np.where(result.targets == NONE, np.nan, predicted != result.targets)
-        return Evaluation(
-            result.scores, result.known, result.losses, errors, prior, classes, members=result.members
-        )
 
     def _run_regression(
         self,

@@ -16,8 +16,8 @@ from streamkarma.runtime.prediction_rows import restored
 from streamkarma.runtime.task import TaskModel
 
 
-class Explaining(NamedTuple):
-    """The extent of explanations.
+class ExplanationLimits(NamedTuple):
+    """How much of an explanation a row has.
 
     Attributes
     ----------
@@ -42,7 +42,6 @@ def explain_batch(
     task_model: TaskModel,
     batch: EventBatch,
     records: Iterable[dict[str, Any]] | None,
-    explaining: Explaining,
 ) -> list[Explained]:
     """Explain the events of a batch before they are learned.
 
@@ -58,7 +57,7 @@ def explain_batch(
 
 
 def explained_columns(
-    explained: Sequence[Explained], evaluation: Evaluation, task: str, explaining: Explaining
+    explained: Sequence[Explained], evaluation: Evaluation, task: str, explaining: ExplanationLimits
 ) -> dict[str, Column]:
     """The columns of rows; with several classes they explain the score of the predicted one.
 

@@ -78,13 +78,13 @@ class Fields(NamedTuple):
         """The attribute that holds the time, or None."""
         return None if self.time == NOW else self.time
 
-    def roles(self, followed: Container[str | None] = ()) -> dict[str, int] | None:
+    def roles(self, entity_fields: Container[str | None] = ()) -> dict[str, int] | None:
         """The roles of these names for the engine's reader; None if it cannot handle them.
 
-        Names in ``followed`` are left to the encoder.
+        Names in ``entity_fields`` are left to the encoder.
         """
         given = [(self.target, TARGET), (self.id, ID), (self.weight, WEIGHT)]
-        given += [(name, IGNORED) for name in {*self.ignore, self.timed} if name not in followed]
+        given += [(name, IGNORED) for name in {*self.ignore, self.timed} if name not in entity_fields]
         # No JSON line has a name that is not valid Unicode.
         pairs = [(name, role) for name, role in given if name is not None and is_unicode(name)]
         roles = dict(pairs)
@@ -110,10 +110,10 @@ class Fields(NamedTuple):
         names = (self.target, self.id, self.weight, self.full, self.timed, *self.ignore)
         return [name for name in names if name is not None]
 
-    def extract(self, record: dict[str, Any], followed: Container[str | None] = ()) -> RecordFields:
+    def extract(self, record: dict[str, Any], entity_fields: Container[str | None] = ()) -> RecordFields:
         """Remove and return the values of a record that are not attributes, except for the target.
 
-        Names in ``followed`` stay, for the encoder.
+        Names in ``entity_fields`` stay, for the encoder.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Fields(NamedTuple):
         weight = record.pop(self.weight, None) if self.weight is not None else None
         time = record.get(self.timed) if self.timed is not None else None
         for name in (*self.ignore, self.timed):
-            if name is not None and name not in followed:
+            if name is not None and name not in entity_fields:
                 record.pop(name, None)
         vector = _vector(record.pop(self.full, None)) if self.full is not None else None
         return RecordFields(identity, 1.0 if weight is None else check_weight(weight), vector, time)

@@ -44,8 +44,8 @@ class Gatherer:
         The events so far.
     records
         The records being read.
-    followed
-        The names of the entity and the time of an event, if entities are followed.
+    entity_fields
+        The names of the entity and the time of an event, if entities are tracked.
     """
 
     records: Records
@@ -61,10 +61,10 @@ class Gatherer:
         pending: Pending | None,
         flush: Callable[[], None],
     ) -> None:
-        self.followed = _followed(task_model.model, fields)
+        self.entity_fields = _entity_fields(task_model.model, fields)
         self._task_model = task_model
         self._fields = fields
-        self._nested = fields.nested or any("." in name for name in self.followed)
+        self._nested = fields.nested or any("." in name for name in self.entity_fields)
         self._learns, self._observes, self._shares = learns, observes, shares
         self._pending = pending
         self._flush = flush
@@ -89,7 +89,7 @@ class Gatherer:
         given = record.pop(self._fields.target, None)
         if self._task_model.is_no_label(given):
             given = None
-        taken = self._fields.extract(record, self.followed)
+        taken = self._fields.extract(record, self.entity_fields)
         entity = self._entity(record)
         if self._pending is not None and (taken.id is not None or entity is not None):
             self._take_later(record, given, taken, at, entity)
@@ -104,7 +104,7 @@ class Gatherer:
         if self._nested and not is_flat(record):
             record = self._fields.flattened(record)
         record.pop(self._fields.target, None)
-        self._fields.extract(record, self.followed)
+        self._fields.extract(record, self.entity_fields)
         return whole(self._task_model.model, record)
 
     def _addressee(self) -> str:
@@ -131,7 +131,9 @@ class Gatherer:
         assert pending is not None
         number = self._first + len(self.buffer.labels)
         key = key_of(taken.id, number)
-        now = time_of(self.records, at, self._fields, taken, pending, self._fields.timed in self.followed)
+        now = time_of(
+            self.records, at, self._fields, taken, pending, self._fields.timed in self.entity_fields
+        )
         waiting = self.buffer.waiting
         if key in waiting or len(waiting) >= pending.limit or pending.has_expired(self.buffer.earliest, now):
             # Waiting events are stored before they are looked up or expire. Otherwise the result would depend
@@ -169,7 +171,7 @@ class Gatherer:
     def _is_label(self, record: dict[str, Any], at: int) -> bool:
         """Whether one of the ``records`` has only an entity, a time and metadata."""
         beside = () if self.records.metadata is None else self.records.metadata[at]
-        own = (name for name in record if name not in self.followed and name not in beside)
+        own = (name for name in record if name not in self.entity_fields and name not in beside)
         return all(is_missing(record[name]) for name in own)
 
     def _settle_entity(self, entity: str, given: Any, taken: RecordFields, at: int) -> None:
@@ -261,15 +263,15 @@ class Gatherer:
         before = self._task_model.model
         checked = self._task_model.check(label)
         if self._task_model.model is not before:
-            self.followed = _followed(self._task_model.model, self._fields)
+            self.entity_fields = _entity_fields(self._task_model.model, self._fields)
             if self._pending is not None:
                 self._pending.mark_unobserved()
         self.buffer = EventBuffer()
         return checked
 
 
-def _followed(model: Model, fields: Fields) -> set[str]:
-    """The names of the entity and the time of an event, if entities are followed."""
+def _entity_fields(model: Model, fields: Fields) -> set[str]:
+    """The names of the entity and the time of an event, if entities are tracked."""
     if model.entity is None:
         return set()
     # An entity that is ignored as an attribute still identifies the owner of an event.

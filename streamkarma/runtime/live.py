@@ -79,7 +79,7 @@ class Live:
         self._open = True
         self._height = 0  # lines of the table on the screen
         self._drawn = 0.0
-        self._held: tuple[RunStatus, float] | None = None  # the latest, if too early to be drawn
+        self._postponed: tuple[RunStatus, float] | None = None  # the latest, if too early to be drawn
         self._marks: deque[tuple[float, int]] = deque()
         self._loss, self._errors, self._recent = _History(), _History(), _History()
 
@@ -100,22 +100,22 @@ class Live:
         if self.due(now):
             self._draw(status, now)
         elif self._open:
-            self._held = status, now
+            self._postponed = status, now
 
     def clear(self) -> None:
         """Remove the table from the screen. The next `show` draws it again."""
         if self._open and self._height:
             self._write("\r" + "\x1b[A" * self._height + "\x1b[J")
-            self._height, self._held = 0, None
+            self._height, self._postponed = 0, None
 
     def close(self) -> None:
         """Leave the table in place with the latest status, and stop drawing."""
-        if self._open and self._held is not None:
-            self._draw(*self._held)
+        if self._open and self._postponed is not None:
+            self._draw(*self._postponed)
         self._open = False
 
     def _draw(self, status: RunStatus, now: float) -> None:
-        self._held, self._drawn = None, now
+        self._postponed, self._drawn = None, now
         if status.loss is not None:
             self._loss.add(status.loss)
         if status.errors is not None:

@@ -19,7 +19,7 @@ from streamkarma.errors import RecordError
 from streamkarma.events.labels import labelled
 from streamkarma.runtime.evaluator import Evaluator, RunningMetrics
 from streamkarma.runtime.event_buffer import EventBatch
-from streamkarma.runtime.explaining import Explained, Explaining, explain_batch, explained_columns
+from streamkarma.runtime.explaining import Explained, ExplanationLimits, explain_batch, explained_columns
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.gatherer import Gatherer
 from streamkarma.runtime.monitor import Monitor
@@ -86,7 +86,7 @@ class Loop:
         share_label: bool = True,
         recent: int = 0,
         drift: bool = False,
-        explaining: Explaining | None = None,
+        explaining: ExplanationLimits | None = None,
         window: int = 0,
     ) -> None:
         self.evaluator = Evaluator(task_model, regret_adapter)
@@ -123,7 +123,7 @@ class Loop:
         self._gatherer = Gatherer(
             task_model, self._fields, self.learns, self._observes, self._shares, self.pending, self._flush
         )
-        roles = None if self.pending is not None else self._fields.roles(self._gatherer.followed)
+        roles = None if self.pending is not None else self._fields.roles(self._gatherer.entity_fields)
         #: None if the engine cannot handle the names or the late labels.
         self._reading = (
             None
@@ -309,10 +309,10 @@ class Loop:
             self.monitor.recent.clear()
             self.task_model.announce(f"loss and metrics cover only events from {self._next:,} on")
 
-    def _explain(self, batch: EventBatch, explaining: Explaining) -> list[Explained]:
+    def _explain(self, batch: EventBatch, explaining: ExplanationLimits) -> list[Explained]:
         """Explain events before they are learned."""
         records = map(self._gatherer.whole, batch.at) if explaining.missing else None
-        return explain_batch(self.task_model, batch, records, explaining)
+        return explain_batch(self.task_model, batch, records)
 
     def _weights(self, batch: EventBatch, there: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The weight to learn each event with; ``there`` marks those with a label."""

@@ -35,7 +35,7 @@ class ClassificationMetrics:
         self._right = np.zeros(2, np.int64)
         self._predicted = np.zeros(2, np.int64)
         self.positive: int | None = None
-        self._strangers = 0
+        self._unknown = 0
         self._log_loss = 0.0
         self._log_events = 0
         self._scores = np.zeros((2, SCORE_BINS), np.int64)
@@ -62,11 +62,11 @@ class ClassificationMetrics:
 
     def counts(self) -> tuple[int, int]:
         """The number of events, and of correct predictions."""
-        return int(self._events.sum()) + self._strangers, int(self._right.sum())
+        return int(self._events.sum()) + self._unknown, int(self._right.sum())
 
-    def update_strangers(self, events: int) -> None:
+    def update_unknown(self, events: int) -> None:
         """Count events whose label is not a class of the model: errors that enter no recall."""
-        self._strangers += events
+        self._unknown += events
 
     def update_log_loss(self, chances: Floats) -> None:
         """Add the predicted probabilities of the true classes."""
@@ -88,7 +88,7 @@ class ClassificationMetrics:
             "events": self._events,
             "right": self._right,
             "predicted": self._predicted,
-            "counts": np.array([self._strangers, self._log_events, positive]),
+            "counts": np.array([self._unknown, self._log_events, positive]),
             "log_loss": np.array([self._log_loss]),
             "filled": filled,
             "scores": self._scores.ravel()[filled],
@@ -99,8 +99,8 @@ class ClassificationMetrics:
         self._events = _add(self._events, arrays["events"])
         self._right = _add(self._right, arrays["right"])
         self._predicted = _add(self._predicted, arrays["predicted"])
-        strangers, log_events, positive = arrays["counts"].tolist()
-        self._strangers += strangers
+        unknown, log_events, positive = arrays["counts"].tolist()
+        self._unknown += unknown
         self._log_events += log_events
         self._log_loss += float(arrays["log_loss"][0])
         self._scores.ravel()[arrays["filled"]] += arrays["scores"]

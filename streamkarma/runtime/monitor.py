@@ -13,7 +13,7 @@ from streamkarma.runtime.recent import Recent
 from streamkarma.runtime.task import TaskModel
 
 #: Shown instead of a name.
-GIVEN_UP = "an evicted attribute"
+EVICTED = "an evicted attribute"
 
 
 class Monitor:
@@ -33,7 +33,7 @@ class Monitor:
         self._observed = ObservedDrift() if drift else None
         #: The changes found so far.
         self.drifts: list[Drift] = []
-        self._said = 0
+        self._announced = 0
         self._last_observed = -APART
 
     def add(self, events: Encoded, evaluation: Evaluation, first: int) -> None:
@@ -61,7 +61,7 @@ class Monitor:
         If several attributes change together, only the first is named.
         """
         self._drop_identifiers(task_model.model.vocabulary)
-        new, self._said = self.drifts[self._said :], len(self.drifts)
+        new, self._announced = self.drifts[self._announced :], len(self.drifts)
         for drift in new:
             if drift.attribute is not None and drift.event - self._last_observed < APART:
                 continue
@@ -71,9 +71,9 @@ class Monitor:
 
     def _drop_identifiers(self, encoder: Encoder) -> None:
         """Drop new changes of identifiers; not in ``add``, where the encoder may be reading ahead."""
-        if new := self.drifts[self._said :]:
+        if new := self.drifts[self._announced :]:
             left_out = identifiers(encoder)
-            self.drifts[self._said :] = [drift for drift in new if drift.attribute not in left_out]
+            self.drifts[self._announced :] = [drift for drift in new if drift.attribute not in left_out]
 
     def observed_shares(self, most: int, encoder: Encoder) -> dict[int, float]:
         """For each attribute up to ``most``, the fraction of events since its last change that observe it."""
@@ -96,7 +96,7 @@ class Monitor:
         observed: dict[str, list[int]] = {}
         for drift in self.drifts:
             if drift.attribute is not None:
-                observed.setdefault(str(names.get(drift.attribute, GIVEN_UP)), []).append(drift.event)
+                observed.setdefault(str(names.get(drift.attribute, EVICTED)), []).append(drift.event)
         errors = [drift.event for drift in self.drifts if drift.attribute is None]
         return {**result, "drift": {"errors": errors, "observed": observed}}
 
@@ -112,7 +112,7 @@ def in_words(drift: Drift, names: dict[int, object]) -> str:
     if drift.attribute is None:
         risen = f"errors have risen from {drift.before:.4f} to {drift.after:.4f}"
         return f"drift: {risen}, seen at event {drift.event:,}"
-    name = names.get(drift.attribute, GIVEN_UP)
+    name = names.get(drift.attribute, EVICTED)
     return (
         f"drift: {name} was in {drift.before:.0%} of the events and now is in {drift.after:.0%}, "
         f"seen at event {drift.event:,}; further changes within {APART:,} events are in the summary"

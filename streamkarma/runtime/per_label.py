@@ -58,11 +58,11 @@ class PerLabel:
             self.labels += 1
             target, end = int(targets[group[-1]]), group[-1]
             if target < 0:
-                last.update_strangers(1)
+                last.update_unknown(1)
             else:
                 last.update(np.array([target]), predicted[[end]])
             if target < 0:
-                mean.update_strangers(1)
+                mean.update_unknown(1)
                 continue
             if chances is None or not target < known[group].min() or known[group].min() < 2:
                 # There are no probabilities to average.

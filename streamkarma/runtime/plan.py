@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from streamkarma.parameters.running import RUNNING
 
 if TYPE_CHECKING:
-    from streamkarma.runtime.explaining import Explaining
+    from streamkarma.runtime.explaining import ExplanationLimits
 
 #: The default of mappings, shared by all plans.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -96,7 +96,7 @@ class Plan(NamedTuple):
     report_every: int = RUNNING["report_every"].default
     recent: int = RUNNING["recent"].default
     drift: bool = RUNNING["drift"].default
-    explaining: Explaining | None = None
+    explaining: ExplanationLimits | None = None
     window: int = 0
     quiet: bool = False
     max_events: int | None = None

@@ -155,7 +155,7 @@ class Run:
 
     def _attempt(self, stack: ExitStack) -> None:
         context = self._context
-        with self._source.open(context, context.failures) as reader:
+        with self._source.open(context) as reader:
             context.reader = reader
             if self._source.shared:
                 # Until now an older process may have written the model; from now on it cannot.

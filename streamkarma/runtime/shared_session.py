@@ -50,7 +50,7 @@ class SharedSession(Session):
 
     def __init__(self, plan: Plan, store: ModelStore, say: Callable[[str], None]) -> None:
         self._store = store
-        self._said: set[str] = set()
+        self._already_said: set[str] = set()
         self._tell = say
         self._base_content = store.agree(base_of(plan, say))
         self._base, kept, _ = from_bytes(self._base_content, store.name)
@@ -136,8 +136,8 @@ class SharedSession(Session):
         self._say_once(f"{self._store.name}: {why}")
 
     def _say_once(self, line: str) -> None:
-        if line not in self._said:
-            self._said.add(line)
+        if line not in self._already_said:
+            self._already_said.add(line)
             self._tell(line)
 
 

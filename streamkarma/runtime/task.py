@@ -260,7 +260,7 @@ class TaskModel:
         if self.task not in TASKS or regression != (self.task == "regression"):
             raise ValueError(f"a {type(self.model).__name__} is not a model for the task {self.task}")
         if not isinstance(self.positive, (str, type(None))):
-            raise ValueError("the positive class is not a text")
+            raise ValueError("the positive class is not a string")
         for name, value in self._options.items():
             if name != "max_classes" and not _same(getattr(self.model, name), value):
                 raise ValueError(f"{name} is not what the model was made with")

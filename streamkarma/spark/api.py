@@ -79,6 +79,12 @@ def backfill(
         If an option is unknown or Spark is missing.
     RunError
         If the data cannot be read, or Spark fails.
+
+    Examples
+    --------
+    >>> from streamkarma import save
+    >>> model = backfill("past/*.jsonl.gz", target="y", partitions=64)  # doctest: +SKIP
+    >>> save(model, "my.karma")  # doctest: +SKIP
     """
     check_installed()
     from pyspark.sql import SparkSession
@@ -122,6 +128,11 @@ def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
         If a field is unknown or Spark is missing.
     ModelFileError
         If the file is not a model.
+
+    Examples
+    --------
+    >>> frame = spark.read.parquet("past/2026-11.parquet")  # doctest: +SKIP
+    >>> predict(frame, "my.karma").write.parquet("scores")  # doctest: +SKIP
     """
     check_installed()
     from streamkarma.spark.predicting import Predict, columns_of
@@ -196,6 +207,10 @@ def attach(
         If an option is unknown, or differs from the one that the stream was started with.
     RunError
         If the topics cannot be read, or Spark fails.
+
+    Examples
+    --------
+    >>> attach("events", "localhost:9092", "state", model="my.karma", until_end=True)  # doctest: +SKIP
     """
     check_installed()
     from pyspark.sql import SparkSession

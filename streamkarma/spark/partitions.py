@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The fields of a record passed to a task.
-COLUMNS = ("topic", "partition", "offset", "value")
+RECORD_COLUMNS = ("topic", "partition", "offset", "value")
 #: The kind of a row with the counts of a partition.
 ANSWERED = "answered"
 #: The kind of a row which reports that a batch does not begin where the previous one ended.
@@ -116,7 +116,7 @@ class Batch:
 def by_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Key, list[Polled]]]:
     """Consecutive records of the same partition in the batches of a task."""
     for batch in batches:
-        rows = zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True)
+        rows = zip(*(batch.column(name).to_pylist() for name in RECORD_COLUMNS), strict=True)
         for key, own in groupby(rows, itemgetter(0, 1)):
             yield key, [(offset, value) for _, _, offset, value in own]
 

@@ -24,13 +24,12 @@ from streamkarma.runtime.shared_session import check_alike
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.spark.bounds import bounds
 from streamkarma.spark.files import absolute, folders_in, remove_leftovers
-from streamkarma.spark.partitions import ANSWERED, COLUMNS, ELSEWHERE, Batch
+from streamkarma.spark.partitions import ANSWERED, ELSEWHERE, RECORD_COLUMNS, Batch
 from streamkarma.spark.session import translated
 from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State, summed, unpacked_counts
 from streamkarma.spark.store import Store
-from streamkarma.spark.tasks import COLUMNS as ROWS
-from streamkarma.spark.tasks import Row, batch_of, collected
+from streamkarma.spark.tasks import ROW_SCHEMA, Row, batch_of, collected
 from streamkarma.spark.tree import FAN_IN, STATE, merged_parts, merged_rows
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class Stream:
             source = source.option(f"kafka.{name}", value)
         if read.most is not None:
             source = source.option("maxOffsetsPerTrigger", read.most)
-        sink = source.load().select(*COLUMNS).writeStream.foreachBatch(self._take)
+        sink = source.load().select(*RECORD_COLUMNS).writeStream.foreachBatch(self._take)
         sink = sink.option("checkpointLocation", self._queries)
         if read.until_end:
             return sink.trigger(availableNow=True).start()
@@ -202,7 +201,7 @@ class Stream:
             self._outputs["dead_letters"],
             self._subscription.longest,
         )
-        rows = collected(frame.mapInArrow(work, ROWS))
+        rows = collected(frame.mapInArrow(work, ROW_SCHEMA))
         elsewhere = [orjson.loads(row.data) for row in rows if row.kind == ELSEWHERE]
         self._look_for_lost(frame.sparkSession, elsewhere)
         for folder in (self._states, *(f"{path}/{number}" for path in self._outputs.values() if path)):
@@ -262,7 +261,7 @@ class Stream:
             state = merged_rows(base.to_bytes(), rows, names)
         else:
             parts = spark.range(0, len(folders), 1, min(len(folders), spark.sparkContext.defaultParallelism))
-            state = merged_parts(parts.mapInArrow(read, ROWS), base.to_bytes(), names)
+            state = merged_parts(parts.mapInArrow(read, ROW_SCHEMA), base.to_bytes(), names)
         kept = {name: value for name, value in state.kept.items() if name != "offset"}
         return state._replace(kept=kept)
 

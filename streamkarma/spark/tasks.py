@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 #: The columns of the result rows of a part.
-COLUMNS = "part bigint, kind string, data binary"
+ROW_SCHEMA = "part bigint, kind string, data binary"
 #: The kind of a row with a one-line error message, in place of results.
 PROBLEM = "problem"
 #: The kind of a row with dead letters, as JSON lines.
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
 def over_parts(frame: DataFrame, reader: PartReader, work: Work) -> DataFrame:
     """The results of every part of a frame."""
-    return frame.mapInArrow(partial(_run, reader, work), COLUMNS)
+    return frame.mapInArrow(partial(_run, reader, work), ROW_SCHEMA)
 
 
 def collected(frame: DataFrame) -> list[Row]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamkarma.errors import StreamkarmaError
 from streamkarma.spark.states import State, merged
-from streamkarma.spark.tasks import COLUMNS, PROBLEM, Row, batch_of, check, collected
+from streamkarma.spark.tasks import PROBLEM, ROW_SCHEMA, Row, batch_of, check, collected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ def merged_parts(parts: DataFrame, base: bytes, names: Sequence[str]) -> State:
     rows = parts
     while len(names) > FAN_IN:
         grouped = rows.selectExpr(f"part div {FAN_IN} as above", *rows.columns)
-        rows = grouped.groupBy("above").applyInArrow(partial(_merge_group, base, names), COLUMNS)
+        rows = grouped.groupBy("above").applyInArrow(partial(_merge_group, base, names), ROW_SCHEMA)
         names = names[::FAN_IN]
     return merged_rows(base, collected(rows), names)
 

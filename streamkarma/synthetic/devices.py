@@ -3,7 +3,7 @@
 The sensors of a device follow a random walk that reverts to the device's own level: an Ornstein-Uhlenbeck
 process in time, with ``RANK`` dimensions common to all sensors. A message reports the current values of a few
 sensors. The others have moved since their last report by only the fraction ``GLIDE`` of the way to the
-current walk. So earlier values of a device are worth remembering, the less the older they are.
+current walk. So earlier values of a device are worth remembering, though less so the older they are.
 
 The label depends on a sum f over the *complete* state with known weights, so that the loss due to missing
 values is known. f has a variance of about 1, to which the products of two sensors contribute the share
@@ -50,7 +50,7 @@ SILENCE = 12 * 3_600
 class DeviceSpec(NamedTuple):
     """The specification of a stream of devices.
 
-    Attributes
+    Parameters
     ----------
     devices
         Number of devices at any time, 1 or more.
@@ -110,6 +110,15 @@ def device_records(plan: DeviceSpec, events: int, full: bool = False) -> Iterato
     full
         Add the complete state as ``full``, and the knowledge of an oracle: ``"oracle": {"probability": …}``
         of the label 1, or in regression ``"oracle": {"mean": …}``.
+
+    Returns
+    -------
+    An iterator over the messages, each as a dict.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: the specification is invalid.
 
     Examples
     --------

@@ -60,7 +60,7 @@ DEVICES = 5_000
 class EventSpec(NamedTuple):
     """The specification of a stream of events.
 
-    Attributes
+    Parameters
     ----------
     users, words, tags
         The number of each at any time, 1 or more.
@@ -121,6 +121,15 @@ def event_records(plan: EventSpec, events: int, full: bool = False) -> Iterator[
     full
         Add the knowledge of an oracle: ``"full": {"probability": …}`` of the label 1, or in regression
         ``"full": {"mean": …}``.
+
+    Returns
+    -------
+    An iterator over the events, each as a dict.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: the specification is invalid.
 
     Examples
     --------

@@ -53,6 +53,12 @@ def labels(
     Returns
     -------
     The labels, and the probability that each is 1, or in regression its mean.
+
+    Examples
+    --------
+    >>> drawn, chances = labels(np.full(CHUNK, 2.0), 1.0, 0.0, "binary", np.random.default_rng(0))
+    >>> set(drawn), round(chances[0], 3), round(sum(drawn) / CHUNK, 1)
+    ({0, 1}, 0.881, 0.8)
     """
     if task == "regression":
         label = np.round(output + noise * rng.standard_normal(CHUNK), 6)
@@ -72,6 +78,11 @@ def in_rows(next_columns: Callable[[], dict[str, list[Any]]], events: int) -> It
         Returns the next ``CHUNK`` events, by name, with None for missing values.
     events
         Number of events.
+
+    Examples
+    --------
+    >>> list(in_rows(lambda: {"x": [1.0, None] * (CHUNK // 2), "y": [0] * CHUNK}, events=2))
+    [{'x': 1.0, 'y': 0}, {'y': 0}]
     """
     for begin in range(0, events, CHUNK):
         columns = next_columns()

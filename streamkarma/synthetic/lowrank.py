@@ -33,7 +33,7 @@ WIDEST = 3.0
 class StreamSpec(NamedTuple):
     """The specification of a stream.
 
-    Attributes
+    Parameters
     ----------
     attributes, rank
         D and R, 1 or more, R at most D.
@@ -66,6 +66,12 @@ class StreamSpec(NamedTuple):
     label
         ``"linear"``: <w, x>. ``"blocks"``: the target of [H, Figure 3], see ``block_target``, for three
         blocks and ``"mcar"``, with two classes or regression.
+
+    Examples
+    --------
+    >>> spec = StreamSpec(rank=2, missing="mnar", seed=1)
+    >>> spec.attributes, spec.observed, spec.task
+    (20, 0.5, 'binary')
     """
 
     attributes: int = 20
@@ -82,7 +88,28 @@ class StreamSpec(NamedTuple):
 
 
 def check(plan: StreamSpec) -> StreamSpec:
-    """Return ``plan``, or raise UsageError if it is invalid."""
+    """Check a specification.
+
+    Parameters
+    ----------
+    plan
+        The specification.
+
+    Returns
+    -------
+    The same.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: a field is out of its range, or two contradict each other.
+
+    Examples
+    --------
+    >>> check(StreamSpec(attributes=3, rank=4))
+    Traceback (most recent call last):
+    streamkarma.errors.UsageError: rank must be between 1 and attributes (3), not 4
+    """
     check_fields(plan, {"task": get_args(Task), "missing": get_args(Missing), "label": get_args(Label)})
     if not 1 <= plan.rank <= plan.attributes:
         raise UsageError(f"rank must be between 1 and attributes ({plan.attributes}), not {plan.rank}")
@@ -115,6 +142,15 @@ def records(plan: StreamSpec, events: int, full: bool = False) -> Iterator[dict[
         Number of events; each stream is a prefix of the longer ones.
     full
         Add the complete vector as ``"full": {...}``, for oracles.
+
+    Returns
+    -------
+    An iterator over the events, each as a dict.
+
+    Raises
+    ------
+    UsageError
+        A ValueError: the specification is invalid.
 
     Examples
     --------

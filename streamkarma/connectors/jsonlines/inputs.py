@@ -186,7 +186,7 @@ class Input(LineInput):
         return RunError(f"{self.name} is damaged: {error}")
 
 
-#: How files begin that are no text in UTF-8, what they are, and what to do.
+#: The first bytes of files that are not text in UTF-8, what such files are, and what to do.
 _NO_TEXTS = {
     b"\xff\xfe": "in UTF-16; convert it: iconv -f utf-16 -t utf-8",
     b"\xfe\xff": "in UTF-16; convert it: iconv -f utf-16 -t utf-8",
@@ -197,7 +197,7 @@ _NO_TEXTS = {
 
 
 def check_text(name: str, head: bytes) -> None:
-    """Refuse what is evidently no text in UTF-8.
+    """Refuse what is evidently not text in UTF-8.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def check_text(name: str, head: bytes) -> None:
             raise RunError(f"{name} is {what}")
 
 
-def check_there(path: str) -> None:
+def check_readable(path: str) -> None:
     """Raise the errors of opening an input early, without reading anything from a pipe.
 
     Raises

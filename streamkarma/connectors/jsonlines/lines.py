@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.connectors.jsonlines.inputs import READ_SIZE
-from streamkarma.connectors.jsonlines.position import START, Position
+from streamkarma.connectors.jsonlines.position import START, LinePosition
 from streamkarma.connectors.records import Records, count_lines
 from streamkarma.parameters.running import RUNNING
 
@@ -46,8 +46,8 @@ class Lines(NamedTuple):
     size: int
     text: bytes
     overlong: frozenset[int] = frozenset()
-    begin: Position = START
-    end: Position = START
+    begin: LinePosition = START
+    end: LinePosition = START
 
     def records(self, unit: str = "line", refused: Mapping[int, str] = NONE_REFUSED) -> Records:
         """The lines as records; ``refused`` has, by number, why some cannot be used."""
@@ -56,7 +56,7 @@ class Lines(NamedTuple):
         reasons |= {n - first: TOO_LONG for n in self.overlong}
         return Records(self.text, self.size, lambda i: {unit: first + i}, reasons)
 
-    def position(self, lines: int, records: Records) -> Position:
+    def position(self, lines: int, records: Records) -> LinePosition:
         """The position after some of the lines, which are in ``records``. None of these may have been cut,
         unless they are all lines."""
         if lines == self.size:
@@ -68,7 +68,7 @@ def read_lines(
     read: Callable[[int], bytes],
     limit: int = MAX_RECORD_BYTES,
     most: int = BLOCK,
-    begin: Position = START,
+    begin: LinePosition = START,
     first: int = 1,
     at_once: int = READ_SIZE,
 ) -> Iterator[Lines]:

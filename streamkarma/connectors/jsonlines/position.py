@@ -12,7 +12,7 @@ from streamkarma.errors import ModelFileError, RunError
 Text = bytes | memoryview
 
 
-class Position(NamedTuple):
+class LinePosition(NamedTuple):
     """A position between two lines of an input.
 
     Attributes
@@ -27,17 +27,17 @@ class Position(NamedTuple):
     bytes: int = 0
     crc32: int = 0
 
-    def after(self, text: Text, lines: int) -> Position:
+    def after(self, text: Text, lines: int) -> LinePosition:
         """The position after some more lines."""
-        return Position(self.lines + lines, self.bytes + len(text), zlib.crc32(text, self.crc32))
+        return LinePosition(self.lines + lines, self.bytes + len(text), zlib.crc32(text, self.crc32))
 
 
 #: Before the first byte.
-START = Position()
+START = LinePosition()
 
 
-def position_from(kept: Any, model: str) -> Position | None:
-    """A position stored as ``Position._asdict`` in a model file; None for None.
+def position_from(kept: Any, model: str) -> LinePosition | None:
+    """A position stored as ``LinePosition._asdict`` in a model file; None for None.
 
     Raises
     ------
@@ -47,15 +47,15 @@ def position_from(kept: Any, model: str) -> Position | None:
     if kept is None:
         return None
     try:
-        position = Position(kept["lines"], kept["bytes"], kept["crc32"])
+        position = LinePosition(kept["lines"], kept["bytes"], kept["crc32"])
     except (KeyError, TypeError):
-        position = Position(-1)
+        position = LinePosition(-1)
     if any(type(number) is not int or number < 0 for number in position):
         raise ModelFileError(f"{model} does not record how much of its input it has read")
     return position
 
 
-def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: str) -> Position:
+def skip(file: LineInput, read: Callable[[int], bytes], taken: LinePosition, model: str) -> LinePosition:
     """Skip the part of an input that was read before.
 
     Parameters
@@ -78,7 +78,7 @@ def skip(file: LineInput, read: Callable[[int], bytes], taken: Position, model: 
     RunError
         If it is another input.
     """
-    at, ended = Position(lines=taken.lines), True
+    at, ended = LinePosition(lines=taken.lines), True
     while at.bytes < taken.bytes and (chunk := read(min(READ_SIZE, taken.bytes - at.bytes))):
         at, ended = at.after(chunk, 0), chunk.endswith(b"\n")
     if at != taken:

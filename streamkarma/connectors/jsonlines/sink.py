@@ -95,10 +95,10 @@ class JsonLinesSink:
 
     def restart(self) -> None:
         """Begin with an empty file."""
-        self._go_on(0)
+        self._continue_at(0)
 
     def holds(self, mark: Mark) -> bool:
-        """Whether the file is the one that was marked, as far as that can be seen."""
+        """Whether the file seems to be the one that was marked."""
         try:
             tail = self._read_tail(mark.bytes)
         except OSError as error:
@@ -125,11 +125,11 @@ class JsonLinesSink:
         except OSError as error:
             raise self._failure(error) from error
         if mark is None:
-            self._go_on(size)
+            self._continue_at(size)
             if size > end:
                 self.write_text(b"\n")
         else:
-            self._go_on(mark.bytes if cut else end)
+            self._continue_at(mark.bytes if cut else end)
         return lines
 
     def mark(self) -> Mark:
@@ -148,7 +148,7 @@ class JsonLinesSink:
             except OSError as error:
                 raise self._failure(error) from error
 
-    def _go_on(self, size: int) -> None:
+    def _continue_at(self, size: int) -> None:
         if not self.is_file:
             return
         try:

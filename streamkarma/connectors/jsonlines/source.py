@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from streamkarma.connectors.base import Context, Position, Reader, RecordBlock, Source
-from streamkarma.connectors.jsonlines.inputs import READ_SIZE, Input, LineInput, check_there
+from streamkarma.connectors.jsonlines.inputs import READ_SIZE, Input, LineInput, check_readable
 from streamkarma.connectors.jsonlines.lines import BLOCK, MAX_RECORD_BYTES, Lines, read_lines
 from streamkarma.connectors.jsonlines.position import START, position_from, skip
 from streamkarma.connectors.jsonlines.prefetch import Prefetch
@@ -46,14 +46,14 @@ class JsonLinesSource(Source):
         max_record_bytes: int = MAX_RECORD_BYTES,
         prefetch: bool = False,
     ) -> None:
-        check_there(path)
+        check_readable(path)
         self.path: str = path
         self.rewinds = resume
         self.max_record_bytes = max_record_bytes
         self.prefetch = prefetch
 
     @contextmanager
-    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+    def open(self, context: Context) -> Iterator[Reader]:
         """Open the file."""
         with ExitStack() as stack:
             reader = LineReader(self, stack.enter_context(self._input(context)), context, stack)

@@ -7,8 +7,8 @@ allowed: see the bound in pyproject.toml. These are used:
   has the ids, but would have to query the brokers before every block of records.
 - `TopicConsumer.keep_joining`: ``_coordinator``, whose method `request_rejoin` is public. There is no
   other way to finish a rebalance that a short poll has interrupted.
-- `TopicConsumer.poll`: ``_fetcher._next_partition_records``. There is no other way to go on with a partition
-  that was paused while it had fetched records.
+- `TopicConsumer.poll`: ``_fetcher._next_partition_records``. There is no other way to continue with a
+  partition that was paused while it had fetched records.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
   and ``_accumulator``, with its locks and batches. `send` does the same for one record at a time, but takes
   three times as long, which is more than learning the record. `commit_transaction`,

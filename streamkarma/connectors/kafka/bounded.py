@@ -70,7 +70,7 @@ class BoundedTopics(TopicSource):
         return {"kafka": {"lost": self.lost, "tombstones": self.tombstones}}
 
     @contextmanager
-    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+    def open(self, context: Context) -> Iterator[Reader]:
         """Connect; any failure of the brokers ends the run."""
         self._context = context
         self._log.install()

@@ -1,11 +1,16 @@
-"""Reading topics, and which partitions belong to this process."""
+"""Reading topics, membership in a group, and which partitions belong to this process."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
-from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka import AsyncConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, TopicPartition, errors
+from kafka.admin import MemberToRemove
 from kafka.consumer.fetcher import ConsumerRecord
+
+from streamkarma.connectors.kafka.settings import KafkaSettings
+from streamkarma.connectors.kafka.topics import Topics
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
 
@@ -68,3 +73,28 @@ class Assignment(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka
         """The group has moved on without this process."""
         self.lost = bool(lost)
         self.unpositioned -= lost
+
+
+def subscribe(consumer: KafkaConsumer, topics: Topics, assignment: Assignment) -> None:
+    """Subscribe to topics, and to that of labels if there is one; this joins the group."""
+    if topics.pattern is not None:
+        consumer.subscribe(pattern=topics.expression(), listener=assignment)
+        return
+    names = [*topics.names, *(() if topics.labels is None else (topics.labels,))]
+    consumer.subscribe(topics=names, listener=assignment)
+    for name in names:
+        # The leader of the group assigns only the partitions it knows.
+        consumer.partitions_for_topic(name)
+
+
+def remove_member(group: str, instance: str, settings: KafkaSettings) -> None:
+    """Remove a static member from its group, so that other processes need not wait for it.
+
+    If that fails, they wait until its session ends.
+    """
+    with suppress(errors.KafkaError):
+        admin = KafkaAdminClient(**settings.admin(bootstrap_timeout_ms=2000))
+        try:
+            admin.remove_group_members(group, [MemberToRemove(group_instance_id=instance)])
+        finally:
+            admin.close()

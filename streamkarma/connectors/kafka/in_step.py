@@ -18,7 +18,7 @@ _MOST_HELD = 5000
 #: Events of a partition may be this many ahead of the labels, but all together only this share of the events
 #: that may wait. Otherwise blocks would be tiny where events and labels alternate.
 _AHEAD, _SHARE_AHEAD = 100, 0.25
-#: The earliest of so many records counts, so that a wrong time in the future does not hold up a partition.
+#: The earliest of this many records counts, so that a wrong time in the future does not hold up a partition.
 _NEXT = 10
 #: How long to wait for records that a partition has but does not deliver, since its broker may be gone.
 _PATIENCE_SECONDS = 2.0
@@ -88,7 +88,7 @@ class InStep:
     def _next(
         self, partitions: list[TopicPartition], others: list[TopicPartition], before: int, least: int
     ) -> Iterator[tuple[TopicPartition, list[ConsumerRecord]]]:
-        """Yield the next records up to what was reached in others, or so many milliseconds before."""
+        """Yield the next records up to what was reached in others, or to this many milliseconds before it."""
         held = [tp for tp in partitions if self._held[tp]]
         # Asking how far others are takes time.
         limit = self._earliest(others) - before if held else 0.0

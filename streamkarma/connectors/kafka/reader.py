@@ -8,14 +8,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka import KafkaAdminClient, TopicPartition, errors
-from kafka.admin import MemberToRemove
+from kafka import TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import MemberState
 
 from streamkarma.connectors.base import Context, Position, Reader, ReaderFigures, RecordBlock
 from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
-from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Assignment, Polled
+from streamkarma.connectors.kafka.consumer import (
+    LEAVE_MS,
+    READING,
+    Assignment,
+    Polled,
+    remove_member,
+    subscribe,
+)
 from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error, unwrapped
 from streamkarma.connectors.kafka.in_step import InStep
 from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
@@ -231,14 +237,7 @@ class TopicReader(Reader):
         topics = source.topics
         if topics.labels is not None:
             self._in_step = InStep(self._consumer, topics.labels, self._context.pending)
-        if topics.pattern is not None:
-            self._consumer.subscribe(pattern=topics.expression(), listener=self._assignment)
-        else:
-            names = [*topics.names, *(() if topics.labels is None else (topics.labels,))]
-            self._consumer.subscribe(topics=names, listener=self._assignment)
-            for name in names:
-                # The leader of the group assigns only the partitions it knows.
-                self._consumer.partitions_for_topic(name)
+        subscribe(self._consumer, topics, self._assignment)
 
     def _leave(self) -> None:
         with suppress(errors.KafkaError):
@@ -253,14 +252,7 @@ class TopicReader(Reader):
         source = self._source
         if not source.keeps_model or source.settings.get("group_instance_id") is not None:
             return
-        with suppress(errors.KafkaError):
-            admin = KafkaAdminClient(**source.settings.admin(bootstrap_timeout_ms=2000))
-            try:
-                admin.remove_group_members(
-                    source.at.group, [MemberToRemove(group_instance_id=source.instance)]
-                )
-            finally:
-                admin.close()
+        remove_member(source.at.group, source.instance, source.settings)
 
     def _poll(self) -> Polled:
         """Poll for records; partitions are assigned and revoked in here."""

@@ -17,6 +17,7 @@ from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
 from streamkarma.connectors.kafka.errors import RetriableKafkaError
 from streamkarma.connectors.kafka.journal import OffsetRange, offset_ranges
 from streamkarma.connectors.kafka.offsets import Offsets
+from streamkarma.connectors.kafka.shared_models import name_of
 from streamkarma.connectors.kafka.start_offsets import id_changed, say_lost
 from streamkarma.errors import RunError
 
@@ -98,12 +99,12 @@ def _say_compacted(
     """
     missing -= sum(source.lost.values()) - sum(lost_before.values())
     for tp in sorted({span.partition for span in todo}):
-        name = f"{tp.topic}/{tp.partition}"
+        name = name_of(*tp)
         there = read[tp] + source.lost.get(name, 0) - lost_before.get(name, 0)
         gone = sum(end - begin for partition, begin, end in todo if partition == tp) - there
         if (lost := min(gone, missing)) > 0:
             missing -= lost
-            source.lost[name] = source.lost.get(name, 0) + lost
+            source.count_lost(tp, lost)
             source.say(
                 f"topic {tp.topic}, partition {tp.partition}: {lost} records that were answered but are not "
                 "in the model are lost: they were compacted away before they could be learned again"
@@ -131,9 +132,8 @@ def _still_there(
             continue
         lost = [span for span in todo if span.partition.topic == topic]
         todo = [span for span in todo if span not in lost]
-        for (_, number), begin, end in lost:
-            name = f"{topic}/{number}"
-            source.lost[name] = source.lost.get(name, 0) + end - begin
+        for partition, begin, end in lost:
+            source.count_lost(partition, end - begin)
         what = id_changed(topic) if topic in there else f"topic {topic} is gone"
         records = sum(end - begin for _, begin, end in lost)
         source.say(

@@ -54,7 +54,7 @@ class ShareReader:
         self.stored = TopicModels()
         self._topic = topic
         self._say, self._stopped = say, stopped
-        self._said: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._consumer = connect(KafkaConsumer, **reading, group_id=None)
         numbers = self._consumer.partitions_for_topic(topic) or {0}
         self._partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
@@ -78,8 +78,8 @@ class ShareReader:
         while any(self._consumer.position(each) < end for each, end in ends.items()):
             self._poll()
         for name, why in self.stored.broken().items():
-            if (name, why) not in self._said:
-                self._said.add((name, why))
+            if (name, why) not in self._reported:
+                self._reported.add((name, why))
                 self._say(
                     f"topic {self._topic}: the newest model of {name} cannot be used, {why}; "
                     "the last good one is used"

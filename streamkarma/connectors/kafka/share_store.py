@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Another process is writing the base of all models.
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
-Records = list[tuple[bytes, bytes | None]]
+KeyedValues = list[tuple[bytes, bytes | None]]
 
 
 class ShareStore:
@@ -156,9 +156,9 @@ class ShareStore:
         finally:
             producer.stop()
 
-    def _records(self, name: str, snapshot: ModelSnapshot) -> Records:
+    def _records(self, name: str, snapshot: ModelSnapshot) -> KeyedValues:
         """The records of a model, and tombstones for surplus chunks of the previous model."""
-        records: Records = [*encode(name, snapshot, self._topic.chunk)]
+        records: KeyedValues = [*encode(name, snapshot, self._topic.chunk)]
         chunks = len(records) - 1
         before = max(self._chunks.get(name, 0), self._reader.stored.chunks(name, self.epoch))
         self._chunks[name] = chunks

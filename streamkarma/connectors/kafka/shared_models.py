@@ -56,7 +56,7 @@ class ModelSnapshot(NamedTuple):
 
 
 def name_of(topic: str, partition: int) -> str:
-    """The name of a partition's model."""
+    """The name of a partition, and of its model."""
     return f"{topic}/{partition}"
 
 

@@ -26,6 +26,7 @@ from streamkarma.connectors.kafka.scoring_offsets import ScoringOffsets
 from streamkarma.connectors.kafka.settings import KafkaSettings
 from streamkarma.connectors.kafka.share_member import SharingReader
 from streamkarma.connectors.kafka.share_topic import ShareTopic, open_share_topic
+from streamkarma.connectors.kafka.shared_models import name_of
 from streamkarma.connectors.kafka.topic_check import check_topics
 from streamkarma.connectors.kafka.topic_configs import longest_messages
 from streamkarma.connectors.kafka.topics import Topics
@@ -69,7 +70,7 @@ class Attachment(NamedTuple):
     max_record_bytes
         Maximum size of a record.
     entity
-        The attribute that identifies the entity of an event, if entities are followed.
+        The attribute that identifies the entity of an event, if entities are tracked.
     share
         The topic in which processes share their models; None if each has its own in a file.
     learn
@@ -178,7 +179,7 @@ class TopicSource(Source):
         self._share: ShareTopic | None = None
 
     @contextmanager
-    def open(self, context: Context, failures: int) -> Iterator[Reader]:
+    def open(self, context: Context) -> Iterator[Reader]:
         """Connect, and take over from an older process of the same model."""
         self._context = context
         # Records since the last commit are counted again.
@@ -255,6 +256,11 @@ class TopicSource(Source):
         self._committed_positions = dict(self._positions)
         self.latency.committed()
         self._context.committed()
+
+    def count_lost(self, partition: TopicPartition, records: int) -> None:
+        """Count records of a partition that can no longer be read."""
+        name = name_of(*partition)
+        self.lost[name] = self.lost.get(name, 0) + records
 
     def resumed(self, positions: dict[TopicPartition, int]) -> None:
         """A new reader has started, which keeps these positions up to date."""

@@ -85,8 +85,7 @@ def id_changed(topic: str) -> str:
 
 def say_lost(source: TopicSource, tp: TopicPartition, begin: int, end: int) -> None:
     """Tell the user about records that a topic no longer has, or that are skipped."""
-    name = f"{tp.topic}/{tp.partition}"
-    source.lost[name] = source.lost.get(name, 0) + end - begin
+    source.count_lost(tp, end - begin)
     source.say(
         f"topic {tp.topic}, partition {tp.partition}: offsets {begin} to {end - 1} are lost; "
         f"they expired before they were read; reading resumes at {end}"

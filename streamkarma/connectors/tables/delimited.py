@@ -114,20 +114,20 @@ class DelimitedTable:
         #: Hints for the user on columns that may be misread.
         self.hints = [f"table: {hint}" for hint in number_hints(texts, missing)]
         #: Index of the column in which "none" is a text.
-        self._text_label = next(
-            (
-                at
-                for at, column in enumerate(self._columns)
-                if column and column.name == text_label and column.kind in (TEXT, UNKNOWN)
-            ),
-            None,
-        )
+        self._text_label = self._text_column(text_label)
         self._objects = Columns(self._columns, missing).objects
         self.types = {
             column.name: column.kind
             for column in self._columns
             if column is not None and column.kind != UNKNOWN
         }
+
+    def _text_column(self, name: str | None) -> int | None:
+        """The index of the column of this name, if it may have texts."""
+        for at, column in enumerate(self._columns):
+            if column is not None and column.name == name and column.kind in (TEXT, UNKNOWN):
+                return at
+        return None
 
     def describe(self) -> str:
         """The detected format, in one line."""

@@ -123,9 +123,9 @@ class Splitter:
 
 
 def fit(row: list[str], width: int, least: int | None = None) -> bool:
-    """Whether a row has so many cells, after an empty surplus one at its end is dropped.
+    """Whether a row has ``width`` cells, once an empty surplus one at its end is dropped.
 
-    One with at least ``least`` cells is filled up with empty ones.
+    A row with at least ``least`` cells is filled up with empty ones.
 
     Examples
     --------
