@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Maximum length of Spark's message.
 _LONGEST_REASON = 400
+_NOT_STARTED = "Spark did not start; its messages above say why"
+#: The most likely reason, where there are packages to fetch.
+_FETCHING = ". If it could not fetch {} from Maven Central, give the jars by --spark spark.jars=PATH,..."
 #: An empty folder that Spark 4.0.0 leaves in the working directory.
 _LEFTOVER = Path("artifacts")
 
@@ -53,11 +56,14 @@ def started(
     ------
     UsageError
         If Spark or Java is missing, or a setting is invalid.
+    RunError
+        If Spark does not start.
     """
     check_installed()
     if "PYSPARK_GATEWAY_PORT" not in os.environ and not _has_java():
         raise UsageError("Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder")
     import pyspark
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     there = _LEFTOVER.exists()
@@ -75,7 +81,13 @@ def started(
             conf.set(setting, value)
         if package is not None and not any(map(conf.contains, ("spark.jars", "spark.jars.packages"))):
             conf.set("spark.jars.packages", f"{package}:{pyspark.__version__}")
-        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        try:
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        except PySparkRuntimeError as error:
+            if "JAVA_GATEWAY_EXITED" not in str(error):
+                raise
+            packages = str(conf.get("spark.jars.packages", ""))
+            raise RunError(_NOT_STARTED + (packages and _FETCHING.format(packages))) from error
     try:
         yield spark
     finally:
@@ -113,5 +125,6 @@ def _reason(text: str) -> str:
 
 
 def _has_java() -> bool:
+    # Where JAVA_HOME is set, Spark does not look anywhere else.
     home = os.environ.get("JAVA_HOME")
-    return bool(home and Path(home, "bin", "java").exists()) or shutil.which("java") is not None
+    return shutil.which("java", path=Path(home, "bin") if home else None) is not None
