@@ -148,6 +148,11 @@ def test_a_stream_goes_on_after_records_expired_and_not_with_another_topic(
         [topic], cluster.address, str(tmp_path / "state"), "earliest", 1.0, None, True, 1000, {}
     )
     with session(tmp_path, "local[2]", **kafka_settings()) as spark:
+        # Spark would log a stack trace for an error that is reported in one line.
+        logs = spark._jvm.org.apache.logging.log4j.LogManager
+        name = "org.apache.spark.sql.execution.streaming.MicroBatchExecution"
+        assert not logs.getLogger(name).isErrorEnabled()
+        assert logs.getRootLogger().isErrorEnabled()
         cluster.put(topic, EVENTS[:60])
         assert Stream(plan, read).run(spark) == 0
         cluster.put(topic, EVENTS[60:100])

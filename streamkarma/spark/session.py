@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamkarma.errors import RunError, UsageError
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Maximum length of Spark's message.
 _LONGEST_REASON = 400
+#: What logs the stack trace of an error that ends a stream, which is reported in one line anyway.
+_STREAM_LOG = "org.apache.spark.sql.execution.streaming.MicroBatchExecution"
 _NOT_STARTED = "Spark did not start; its messages above say why"
 #: The most likely reason, where there are packages to fetch.
 _FETCHING = ". If it could not fetch {} from Maven Central, give the jars by --spark spark.jars=PATH,..."
@@ -76,9 +78,11 @@ def started(
         if str(conf.get("spark.master")).startswith("local"):
             # Workers on this machine use the same Python.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        conf.set("spark.ui.showConsoleProgress", "false").setIfMissing("spark.log.level", "ERROR")
+        conf.set("spark.ui.showConsoleProgress", "false")
         for setting, value in settings.items():
             conf.set(setting, value)
+        logs_by_default = not conf.contains("spark.log.level")
+        conf.setIfMissing("spark.log.level", "ERROR")
         if package is not None and not any(map(conf.contains, ("spark.jars", "spark.jars.packages"))):
             conf.set("spark.jars.packages", f"{package}:{pyspark.__version__}")
         try:
@@ -88,6 +92,10 @@ def started(
                 raise
             packages = str(conf.get("spark.jars.packages", ""))
             raise RunError(_NOT_STARTED + (packages and _FETCHING.format(packages))) from error
+        if logs_by_default:
+            jvm: Any = spark._jvm
+            log4j = jvm.org.apache.logging.log4j
+            log4j.core.config.Configurator.setLevel(_STREAM_LOG, log4j.Level.OFF)
     try:
         yield spark
     finally:
