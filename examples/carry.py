@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import click
 import orjson
+from inputs import json_records
 
 Record = dict[str, Any]
 
@@ -54,7 +55,7 @@ def carried(
 @click.option("--ignore", multiple=True, metavar="NAME", help="Attribute never carried; repeatable.")
 def main(records: BinaryIO, entity: str, last: bool, target: str, ignore: tuple[str, ...]) -> None:
     suffix = ".last" if last else ""
-    for record in carried(map(orjson.loads, records), entity, {target, *ignore}, suffix):
+    for record in carried(json_records(records, orjson.loads), entity, {target, *ignore}, suffix):
         sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
 
 

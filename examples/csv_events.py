@@ -8,15 +8,13 @@ else is a category. `.gz` files are decompressed.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import click
 import orjson
+from inputs import table_rows
 
 
 def cell(text: str) -> float | str | None:
@@ -33,11 +31,11 @@ def cell(text: str) -> float | str | None:
 
 def events(path: Path, ignored: tuple[str, ...] = ()) -> Iterator[dict[str, float | str]]:
     """The rows, without missing and ignored cells."""
-    opened = partial(gzip.open, path, "rt") if path.suffix == ".gz" else path.open
-    with opened(newline="") as file:
-        for row in csv.DictReader(file):
-            cells = ((name, cell(text)) for name, text in row.items() if name not in ignored)
-            yield {name: value for name, value in cells if value is not None}
+    rows = table_rows(path)
+    names = next(rows)
+    for row in rows:
+        cells = ((name, cell(text)) for name, text in zip(names, row, strict=True) if name not in ignored)
+        yield {name: value for name, value in cells if value is not None}
 
 
 @click.command(help=__doc__.splitlines()[0])

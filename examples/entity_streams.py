@@ -10,7 +10,6 @@ whole stay. Every event has an ``id``, which is not an attribute.
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 import click
 import orjson
 from csv_events import events as table
+from inputs import opened
 
 from streamkarma.synthetic.devices import DeviceSpec, device_records
 
@@ -87,7 +87,7 @@ def stays(data: Path, events: int | None) -> Stream:
     """
     stream = Stream("physionet2012", "stay", "time", [], {}, {})
     begin = 0
-    with gzip.open(data / "physionet2012_events.jsonl.gz") as file:
+    with opened(data / "physionet2012_events.jsonl.gz") as file:
         rows = enumerate(map(orjson.loads, islice(file, events)))
         for stay, of_stay in groupby(rows, key=lambda row: row[1]["p"]):
             end, own = 0, {}

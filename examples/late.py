@@ -75,6 +75,8 @@ def measured(stream: Iterable[Record], begin: int, learner: str) -> tuple[int, f
         done = subprocess.run(command, capture_output=True, check=True)
     rows = [row for row in map(json.loads, done.stdout.splitlines()) if "target" in row]
     counted = [row for row in rows if row["id"] >= begin and "probability" in row]
+    if not counted:
+        raise click.UsageError(f"no label comes for an event from number {begin} on; give more --events")
     right = np.array([row["prediction"] == row["target"] for row in counted])
     chances = np.array([row["probability"] for row in counted])
     chances = np.where(right, chances, 1.0 - chances)

@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
+from inputs import json_records
 
 Record = dict[str, Any]
 
@@ -86,8 +87,8 @@ KINDS: dict[str, Callable[[Record, str, random.Random], Record]] = {
 def main(kind: str, target: str, seed: int) -> None:
     """Read JSON lines from standard input, and write corrupted ones to standard output."""
     rng, spoil = random.Random(seed), KINDS[kind]
-    for line in sys.stdin:
-        sys.stdout.write(json.dumps(spoil(json.loads(line), target, rng)) + "\n")
+    for record in json_records(sys.stdin.buffer, json.loads):
+        sys.stdout.write(json.dumps(spoil(record, target, rng)) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from inputs import opened, table_rows
 from numpy.typing import NDArray
 
 from streamkarma.synthetic import StreamSpec, records
@@ -90,8 +89,7 @@ def synthetic(plan: StreamSpec, events: int) -> Stream:
 
 def table(path: Path, positive: str, left_out: Sequence[str]) -> Stream:
     """A table with a header and the label in its last column; an empty cell is missing."""
-    with gzip.open(path, "rt", newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = table_rows(path)
     *columns, labels = zip(*rows, strict=True)
     kept = {name: parsed(cells) for name, cells in zip(header[:-1], columns, strict=True)}
     for name in left_out:
@@ -116,7 +114,7 @@ def stays(path: Path) -> Stream:
 
     The time is an attribute. The number of the stay is not; it determines when a label becomes known.
     """
-    with gzip.open(path) as file:
+    with opened(path) as file:
         lines = [json.loads(line) for line in file]
     events = [{**line["x"], "t": line["t"]} for line in lines]
     return Stream(events, [line["y"] == 1 for line in lines], [line["p"] for line in lines])
@@ -124,6 +122,6 @@ def stays(path: Path) -> Stream:
 
 def haphazard(path: Path) -> Stream:
     """One event per line, with its label as ``y``."""
-    with gzip.open(path) as file:
+    with opened(path) as file:
         events = [json.loads(line) for line in file]
     return Stream(events, [event.pop("y") == 1 for event in events], range(len(events)))

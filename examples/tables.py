@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
+import click
 import numpy as np
+from inputs import table_rows
 from numpy.typing import NDArray
 
 from streamkarma.baselines import EventCoder
@@ -17,8 +18,9 @@ def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     An empty cell is missing. A column with anything other than numbers has categories, with an indicator
     column each.
     """
-    with path.open(newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = table_rows(path)
+    if not rows or len(header) < 2:
+        raise click.ClickException(f"{path} must have rows, and a column besides the label, its last one")
     columns = [_column(cells) for cells in zip(*rows, strict=True)]
     events = [dict(zip(header[:-1], row, strict=False)) for row in zip(*columns, strict=True)]
     return EventCoder().fit(events).transform(events), np.array([row[-1] for row in rows])

@@ -93,6 +93,18 @@ class Cluster:
         producer.flush()
         producer.close()
 
+    def abort(self, topic: str, records: Iterable[dict[str, Any]]) -> None:
+        """Append records to partition 0 that nobody can read, and the mark of their aborted transaction."""
+        producer = KafkaProducer(bootstrap_servers=self.address, transactional_id=uuid.uuid4().hex)
+        producer.init_transactions()
+        producer.begin_transaction()
+        for record in records:
+            producer.send(topic, json.dumps(record).encode(), partition=0)
+        producer.flush()
+        producer.abort_transaction()
+        producer.close()
+        self._finish_transactions()
+
     def get(self, topic: str, partitions: int = 1, isolation: str = "read_committed") -> list[Any]:
         """All records visible now, by partition; by default only committed ones."""
         self._finish_transactions()

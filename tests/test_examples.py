@@ -235,6 +235,42 @@ def test_the_speed_on_a_topic(cluster: Cluster) -> None:
     assert table[8].startswith("attach takes ")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "given", "said"),
+    [
+        ("csv_events", ["given"], b"a,b\n1,2\n3\n", "given, line 3: expected 2 cells, not 1"),
+        ("csv_events", ["given"], b"a,b\n1,2,3\n", "given, line 2: expected 2 cells, not 3"),
+        ("csv_events", ["given"], b"a\n\xff\n", "cannot read given: 'utf-8' codec can't decode byte 0xff"),
+        ("csv_events", ["given"], b"", "given: the first row must have the names of the columns"),
+        ("csv_events", ["given.gz"], b"a\n", "cannot read given.gz: Not a gzipped file"),
+        ("carry", ["--entity", "a"], b'{"a": 1}\n{', "line 2 is not JSON: "),
+        ("spoil", ["gaps"], b"{}\n[1]\n", "line 2 is not a JSON object"),
+        ("baselines", ["--csv", "given"], b"a,y\n", "given must have rows, and a column besides the label"),
+        ("baselines", ["--csv", "given"], b"y\n1\n", "given must have rows, and a column besides the label"),
+        ("entity_streams", ["weather_aus", "--data", "."], b"",
+         "cannot read weather_aus.csv.gz: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_wrong_inputs_are_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, arguments: list[str], given: bytes, said: str
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(tmp_path)
+    for each in ("given", "given.gz"):
+        (tmp_path / each).write_bytes(given)
+    done = CliRunner().invoke(import_module(name).main, arguments, input=given)
+    assert done.exit_code == 1, done.output
+    assert done.stderr.startswith(f"Error: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_too_few_late_labels_are_no_table() -> None:
+    options = ["--delay", "100", "--events", "300", "--learner", "explicit"]
+    done = subprocess.run([sys.executable, EXAMPLES / "late.py", *options], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: no label comes for an event from number 200 on; give more --events\n")
+
+
 def test_baselines_side_by_side(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     rows = [f"{n % 7 if n % 3 else ''},{'ab'[n % 2]},{n % 2}" for n in range(60)]

@@ -18,6 +18,8 @@ def test_what_a_topic_has_metrics_of_is_told(cluster: Cluster, answers: bool, sh
     source, output, port = cluster.topic("in", 2), cluster.topic("out"), free_port()
     given = events(300)
     cluster.put(source, spread(given, 2))
+    # Nobody can read these: they are no lag.
+    cluster.abort(source, events(12))
     there = ["--output-topic", output] if answers else []
     there += ["--share", cluster.name("share"), "--task", "binary"] if shares else ["--model", "m"]
     found: dict[tuple[str, ...], float] = {}
@@ -28,7 +30,8 @@ def test_what_a_topic_has_metrics_of_is_told(cluster: Cluster, answers: bool, sh
                 found.update(samples(answer.read()))
         except (HTTPError, URLError):
             return False
-        return found.get(("streamkarma_commit_latency_seconds_count",)) == len(given) and len(lag()) == 2
+        answered = found.get(("streamkarma_commit_latency_seconds_count",)) == len(given)
+        return answered and [*lag().values()] == [0.0, 0.0]
 
     def lag() -> dict[tuple[str, ...], float]:
         return {key[1:]: value for key, value in found.items() if key[0] == "streamkarma_lag_records"}
@@ -38,7 +41,7 @@ def test_what_a_topic_has_metrics_of_is_told(cluster: Cluster, answers: bool, sh
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=60)
     assert found["streamkarma_ready",] == 1
-    assert lag() == {("0", source): 0.0, ("1", source): 0.0}
+    assert lag().keys() == {("0", source), ("1", source)}
     transactions = found["streamkarma_transaction_duration_seconds_count",]
     assert (transactions > 0) == answers
     assert 0 <= found["streamkarma_checkpoint_age_seconds",] < 60

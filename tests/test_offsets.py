@@ -11,6 +11,7 @@ import pytest
 from kafka import TopicPartition, errors
 from kafka.structs import OffsetAndMetadata
 
+from streamkarma.connectors.kafka.journal import offset_ranges
 from streamkarma.connectors.kafka.offsets import Offsets
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -123,6 +124,25 @@ def test_where_partitions_begin_goes_with_the_next_transaction_once_it_is_in_the
     assert group.told == {A: 40, B: 8}
     offsets.commit(checkpoint=True)
     assert len(sent) == 3
+
+
+def test_what_nobody_can_read_goes_into_the_file_without_a_transaction(
+    offsets: Offsets, saved: list[dict[str, Any]]
+) -> None:
+    sent: list[dict[TopicPartition, int]] = []
+    sink: Any = SimpleNamespace(
+        commit=lambda mine, journal: sent.append({tp: each.offset for tp, each in mine[0].items()})
+    )
+    offsets.sink = sink
+    offsets.note(A, 0, 10)
+    offsets.commit(checkpoint=False)
+    offsets.skip(A, 12)
+    offsets.commit(checkpoint=False)
+    offsets.commit(checkpoint=True)
+    assert (sent, saved) == ([{A: 10}], [{"kafka": {"t": {"0": 12}}}])
+    # What is learned next begins where the file says, so that it can be learned again in its order.
+    offsets.note(A, 12, 15)
+    assert offset_ranges(offsets._journal.text()) == [(A, 12, 15)]
 
 
 def test_what_the_brokers_did_not_hear_is_told_again(group: Group, offsets: Offsets) -> None:

@@ -45,9 +45,25 @@ def test_without_spark_it_is_said_what_to_install(streamkarma: Program, tmp_path
 
 def test_without_java_it_is_said_what_to_install(streamkarma: Program, tmp_path: Path, events: str) -> None:
     env = {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
-    said = complaint(streamkarma, "backfill", events, "--model", "m", env=env)
-    assert said == "Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder"
+    wrong_home = {"JAVA_HOME": str(tmp_path)}
+    for each in (env, wrong_home):
+        said = complaint(streamkarma, "backfill", events, "--model", "m", env=each)
+        assert said == "Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder"
     assert shutil.which("java")
+
+
+def test_a_spark_that_does_not_start_says_why(streamkarma: Program, tmp_path: Path, events: str) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    settings = ["--spark", "spark.jars.packages=a:b:1"]
+    done = streamkarma("backfill", events, "--model", "m", *settings, env={"JAVA_HOME": str(tmp_path)})
+    assert done.code == 1
+    assert done.stderr.splitlines()[-1] == (
+        "streamkarma: Spark did not start; its messages above say why. If it could not fetch a:b:1 from "
+        "Maven Central, give the jars by --spark spark.jars=PATH,..."
+    )
 
 
 def test_paths_and_options_are_looked_at_before_spark_is_started(

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.broker import Broker
 from tests.cluster import Cluster, Record
+from tests.conftest import Program
 from tests.spark import check_spark, environment, session, settings, untidy
 
 check_spark()
 
+import pyarrow as pa
+
+import streamkarma
 from streamkarma.connectors.records import Records
 from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.persistence import to_bytes
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
+from streamkarma.spark.partitions import COLUMNS
 from streamkarma.spark.states import State
 from streamkarma.spark.store import Store
 from streamkarma.spark.streaming import Stream, Subscription
@@ -142,6 +148,11 @@ def test_a_stream_goes_on_after_records_expired_and_not_with_another_topic(
         [topic], cluster.address, str(tmp_path / "state"), "earliest", 1.0, None, True, 1000, {}
     )
     with session(tmp_path, "local[2]", **kafka_settings()) as spark:
+        # Spark would log a stack trace for an error that is reported in one line.
+        logs = spark._jvm.org.apache.logging.log4j.LogManager
+        name = "org.apache.spark.sql.execution.streaming.MicroBatchExecution"
+        assert not logs.getLogger(name).isErrorEnabled()
+        assert logs.getRootLogger().isErrorEnabled()
         cluster.put(topic, EVENTS[:60])
         assert Stream(plan, read).run(spark) == 0
         cluster.put(topic, EVENTS[60:100])
@@ -211,3 +222,76 @@ def test_a_stream_is_begun_once(tmp_path: Path, said: dict[str, Any], message: s
     Stream(Plan(quiet=True), subscription)
     with pytest.raises(UsageError, match=f"state was started with {message}; leave the option out, or give"):
         Stream(Plan(quiet=True, **said), subscription)
+
+
+class Frame:
+    """A batch of the topic ``t``, which is processed here instead of by Spark."""
+
+    sparkSession = None  # noqa: N815  # Spark's name
+
+    def __init__(self, begin: int, end: int, partition: int = 0) -> None:
+        values = [json.dumps(event).encode() for event in EVENTS[begin:end]]
+        columns = [["t"] * len(values), [partition] * len(values), [*range(begin, end)], values]
+        self._records = pa.RecordBatch.from_arrays([*map(pa.array, columns)], [*COLUMNS])
+        self._rows: list[tuple[int, str, bytes]] = []
+
+    def mapInArrow(self, work: Any, columns: str) -> Frame:  # noqa: N802  # Spark's name
+        for batch in work([self._records]):
+            self._rows += [(row["part"], row["kind"], row["data"]) for row in batch.to_pylist()]
+        return self
+
+    def collect(self) -> list[tuple[int, str, bytes]]:
+        return self._rows
+
+
+def on_hand(folder: Path, **given: Any) -> Stream:
+    """A stream whose base is there, and whose batches are learned by `Stream._learn`."""
+    begun = Session(Plan(task="binary", learner="explicit"), None, print)
+    state = folder / "state"
+    if not state.exists():
+        (state / "base").mkdir(parents=True)
+        Store(str(state / "base")).write(0, State.of(begun.task_model.model, begun.described()))
+    plan = Plan(learner="explicit", quiet=True, predictions=str(folder / "rows"), **given)
+    return Stream(plan, Subscription(["t"], "broker:9092", str(state), "earliest", 1.0, None, True, 1000, {}))
+
+
+@pytest.mark.parametrize(("gone", "learned", "counted"), [("states/t/0", 60, 120), ("together", 120, 20)])
+def test_files_that_are_missing_end_a_stream_before_its_model_is_replaced(
+    tmp_path: Path, gone: str, learned: int, counted: int
+) -> None:
+    model, state = tmp_path / "m", tmp_path / "state"
+    stream = on_hand(tmp_path, model=str(model))
+    for number, frame in enumerate([Frame(0, 60), Frame(0, 40, partition=1)]):
+        stream._learn(cast(Any, frame), number)
+    before = model.read_bytes()
+    kept = shutil.move(state / gone, tmp_path / "kept")
+    with pytest.raises(RunError) as raised:
+        stream._learn(cast(Any, Frame(40, 60, partition=1)), 2)
+    assert str(raised.value) == (
+        f"the models in {state}/states have learned {learned} events, and {state}/together says {counted}: "
+        "files are missing; restore the folder of --checkpoint from a copy, or start again with another one"
+    )
+    assert model.read_bytes() == before
+    # Once they are back, the batch is repeated.
+    shutil.move(kept, state / gone)
+    stream._learn(cast(Any, Frame(40, 60, partition=1)), 2)
+    assert streamkarma.load(model).steps == 120
+
+
+def test_a_folder_that_lacks_batches_ends_a_stream(tmp_path: Path) -> None:
+    stream = on_hand(tmp_path)
+    for number in range(2):
+        stream._learn(cast(Any, Frame(60 * number, 60 * number + 60)), number)
+    # The last batch may come again.
+    stream._learn(cast(Any, Frame(60, 120)), 1)
+    message = f"^{tmp_path}/state/spark lacks batches that were learned; restore"
+    with pytest.raises(RunError, match=message):
+        stream._learn(cast(Any, Frame(0, 120)), 0)
+
+
+@pytest.mark.parametrize("option", ["checkpoint", "predictions", "dead-letters"])
+def test_a_file_is_no_folder(tmp_path: Path, streamkarma: Program, option: str) -> None:
+    (tmp_path / "file").touch()
+    said = streamkarma("stream", "t", "--brokers", "h:1", "--checkpoint", "c", f"--{option}", "file")
+    assert said.code == 2
+    assert said.stderr == f"streamkarma: --{option} file is a file; name a folder\n"

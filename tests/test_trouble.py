@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from tests.broker import PASSWORD, USER, Broker, free_port
-from tests.cluster import Cluster, Record, events, last, until
+from tests.cluster import Cluster, Record, events, last, lines, until
 
 SASL = {
     "STREAMKARMA_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
@@ -211,6 +211,23 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {f"{source}/0": end - begin}
     # The remaining records are read, wherever a partition without an offset would begin.
     assert cluster.kept("m")["events"] == (30 if start == "latest" else 70)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_expired_records_that_nobody_could_read_are_not_lost(cluster: Cluster, learns: bool) -> None:
+    source = cluster.topic("in")
+    cluster.put(source, events(10))
+    cluster.abort(source, events(20))
+    cluster.learn(lines(events(10)), model="m")
+    mode = ["--output-topic", cluster.topic("out")] if learns else ["--no-learn"]
+    arguments = [source, "--model", "m", *mode, "--until-end", "--summary", "s"]
+    cluster.attach(*arguments)
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    # All of them, and the mark that ends the transaction.
+    admin.delete_records({TopicPartition(source, 0): 31})
+    admin.close()
+    assert "lost" not in cluster.attach(*arguments)
+    assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {}
 
 
 @pytest.mark.parametrize("before", [0, 40])

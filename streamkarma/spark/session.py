@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamkarma.errors import RunError, UsageError
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 #: Maximum length of Spark's message.
 _LONGEST_REASON = 400
+#: What logs the stack trace of an error that ends a stream, which is reported in one line anyway.
+_STREAM_LOG = "org.apache.spark.sql.execution.streaming.MicroBatchExecution"
+_NOT_STARTED = "Spark did not start; its messages above say why"
+#: The most likely reason, where there are packages to fetch.
+_FETCHING = ". If it could not fetch {} from Maven Central, give the jars by --spark spark.jars=PATH,..."
 #: An empty folder that Spark 4.0.0 leaves in the working directory.
 _LEFTOVER = Path("artifacts")
 
@@ -53,11 +58,14 @@ def started(
     ------
     UsageError
         If Spark or Java is missing, or a setting is invalid.
+    RunError
+        If Spark does not start.
     """
     check_installed()
     if "PYSPARK_GATEWAY_PORT" not in os.environ and not _has_java():
         raise UsageError("Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder")
     import pyspark
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     there = _LEFTOVER.exists()
@@ -70,12 +78,24 @@ def started(
         if str(conf.get("spark.master")).startswith("local"):
             # Workers on this machine use the same Python.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        conf.set("spark.ui.showConsoleProgress", "false").setIfMissing("spark.log.level", "ERROR")
+        conf.set("spark.ui.showConsoleProgress", "false")
         for setting, value in settings.items():
             conf.set(setting, value)
+        logs_by_default = not conf.contains("spark.log.level")
+        conf.setIfMissing("spark.log.level", "ERROR")
         if package is not None and not any(map(conf.contains, ("spark.jars", "spark.jars.packages"))):
             conf.set("spark.jars.packages", f"{package}:{pyspark.__version__}")
-        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        try:
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        except PySparkRuntimeError as error:
+            if "JAVA_GATEWAY_EXITED" not in str(error):
+                raise
+            packages = str(conf.get("spark.jars.packages", ""))
+            raise RunError(_NOT_STARTED + (packages and _FETCHING.format(packages))) from error
+        if logs_by_default:
+            jvm: Any = spark._jvm
+            log4j = jvm.org.apache.logging.log4j
+            log4j.core.config.Configurator.setLevel(_STREAM_LOG, log4j.Level.OFF)
     try:
         yield spark
     finally:
@@ -113,5 +133,6 @@ def _reason(text: str) -> str:
 
 
 def _has_java() -> bool:
+    # Where JAVA_HOME is set, Spark does not look anywhere else.
     home = os.environ.get("JAVA_HOME")
-    return bool(home and Path(home, "bin", "java").exists()) or shutil.which("java") is not None
+    return shutil.which("java", path=Path(home, "bin") if home else None) is not None

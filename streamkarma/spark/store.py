@@ -25,6 +25,11 @@ class Store(NamedTuple):
 
     path: str
 
+    @property
+    def newest(self) -> int:
+        """The last batch with a state; -1 if there is none. Errors as in ``before``."""
+        return max(self._batches(), default=-1)
+
     def before(self, batch: int) -> State | None:
         """The last state from before a batch; None if there is none.
 

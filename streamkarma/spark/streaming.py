@@ -19,8 +19,7 @@ from streamkarma.runtime.destinations import check_files
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.progress import Progress
-from streamkarma.runtime.session import Session, check_options, check_task, resumed
-from streamkarma.runtime.shared_session import check_alike
+from streamkarma.runtime.session import Session
 from streamkarma.runtime.signals import StopSignal
 from streamkarma.spark.bounds import bounds
 from streamkarma.spark.files import absolute, folders_in, remove_leftovers
@@ -29,6 +28,7 @@ from streamkarma.spark.session import translated
 from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State, summed, unpacked_counts
 from streamkarma.spark.store import Store
+from streamkarma.spark.stream_checks import check_end, check_ends, check_folders, check_same
 from streamkarma.spark.tasks import ROW_SCHEMA, Row, batch_of, collected
 from streamkarma.spark.tree import FAN_IN, STATE, merged_parts, merged_rows
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Seconds between checks whether to stop.
 _LOOK = 1
+#: What to do about a folder of state that is incomplete.
+_RESTORE = "; restore the folder of --checkpoint from a copy, or start again with another one"
 
 
 class Subscription(NamedTuple):
@@ -99,6 +101,13 @@ class Stream:
 
     def __init__(self, plan: Plan, subscription: Subscription) -> None:
         check_files({"--model": plan.model}, {"--summary": plan.summary})
+        check_folders(
+            {
+                "--checkpoint": subscription.checkpoint,
+                "--predictions": plan.predictions,
+                "--dead-letters": plan.dead_letters,
+            }
+        )
         self._plan, self._subscription = plan, subscription
         self._lock = ModelLock(plan.model) if plan.model is not None else None
         self._progress = Progress(plan, "--dead-letters keeps them all")
@@ -110,7 +119,7 @@ class Stream:
         self._bases, self._together = Store(f"{folder}/base"), Store(f"{folder}/together")
         self._base = self._bases.before(1)
         if self._base is not None:
-            _check_same(plan, folder, self._base)
+            check_same(plan, folder, self._base)
         #: The start of a stream without a state: the model file, if it exists.
         self.session = Session(plan, plan.model if self._base is None else None, self._progress.say)
         self._begin = time.perf_counter()
@@ -150,7 +159,7 @@ class Stream:
             try:
                 while not (stop.has_come() or query.awaitTermination(_LOOK)):
                     pass
-                _check_ends(query)
+                check_ends(query)
             except Exception:
                 if self._failure is not None:
                     raise self._failure from None
@@ -191,6 +200,8 @@ class Stream:
         base = self._base or self._begun(frame)
         if base is None:
             return
+        if self._together.newest > number:
+            raise RunError(f"{self._queries} lacks batches that were learned{_RESTORE}")
         together = self._together.before(number) or base
         work = Batch(
             number,
@@ -210,6 +221,7 @@ class Stream:
         counted = [unpacked_counts(data, f"what was counted in batch {number}") for data in answered]
         totals = summed([together.totals, *counted])
         merged = self._merged(frame.sparkSession, base, number)._replace(totals=totals)
+        self._check_complete(merged, together.kept["events"] + sum(each.counters.events for each in counted))
         self._together.write(number, merged)
         if self._plan.model is not None:
             save(merged.model, self._plan.model, merged.kept)
@@ -228,7 +240,7 @@ class Stream:
         found = bounds(spark, self._subscription.brokers, self._subscription.settings, keys)
         for topic, number, expected, first in elsewhere:
             begin, end = found[topic, number]
-            _check_end(topic, number, expected, end)
+            check_end(topic, number, expected, end)
             if (lost := min(begin, first) - expected) > 0:
                 name = f"{topic}/{number}"
                 self._lost[name] = self._lost.get(name, 0) + lost
@@ -264,6 +276,18 @@ class Stream:
             state = merged_parts(parts.mapInArrow(read, ROW_SCHEMA), base.to_bytes(), names)
         kept = {name: value for name, value in state.kept.items() if name != "offset"}
         return state._replace(kept=kept)
+
+    def _check_complete(self, merged: State, events: int) -> None:
+        """Raise RunError unless the merged model has learned the events of all batches.
+
+        A partition without a state starts from the base; if its state was removed, its events would be
+        forgotten. Without the merged state, the base would have made the predictions.
+        """
+        if (found := merged.kept["events"]) != events:
+            raise RunError(
+                f"the models in {self._states} have learned {found:,} events, and {self._together.path} says "
+                f"{events:,}: files are missing{_RESTORE}"
+            )
 
     def _show(self) -> None:
         """Report progress."""
@@ -301,30 +325,3 @@ class ReadStates:
             state = Store(self.folders[part]).before(self.batch)
             if state is not None:
                 yield part, state.to_bytes()
-
-
-def _check_ends(query: StreamingQuery) -> None:
-    """Raise RunError if a batch ended before it began, which Spark would ignore."""
-    # The attributes of a progress object have offsets in Python's notation; its JSON does not.
-    reports = [orjson.loads(progress.json)["sources"] for progress in query.recentProgress]
-    for source in (source for sources in reports for source in sources):
-        begins, ends = (source[name] or {} for name in ("startOffset", "endOffset"))
-        for topic, own in begins.items():
-            for number, begin in own.items():
-                _check_end(topic, number, begin, ends.get(topic, {}).get(number, 0))
-
-
-def _check_end(topic: str, number: int | str, offset: int, end: int) -> None:
-    """Raise RunError if a partition ends before the offset already reached."""
-    if end < offset:
-        raise RunError(
-            f"topic {topic}, partition {number}: offset {offset} is past its end, {end}; was the topic "
-            "recreated? Give another --checkpoint"
-        )
-
-
-def _check_same(plan: Plan, folder: str, base: State) -> None:
-    """Raise UsageError if a stream was started with other options."""
-    check_options(plan, folder, base.model)
-    check_task(plan, folder, resumed(folder, base.model, base.kept, lambda _: None))
-    check_alike(plan, base.model, base.kept, folder, "give another --checkpoint")

@@ -7,6 +7,8 @@ allowed: see the bound in pyproject.toml. These are used:
   has the ids, but would have to query the brokers before every block of records.
 - `TopicConsumer.keep_joining`: ``_coordinator``, whose method `request_rejoin` is public. There is no
   other way to finish a rebalance that a short poll has interrupted.
+- `TopicConsumer.next_offset`: ``_subscription``, whose `assignment` is public. `position` returns the same,
+  but asks the consumer's thread, which takes a millisecond for each partition.
 - `TopicConsumer.poll`: ``_fetcher._next_partition_records``. There is no other way to continue with a
   partition that was paused while it had fetched records.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
@@ -121,6 +123,11 @@ class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no
         """The id of a topic as written by Kafka's tools; None if it is unknown or the brokers have none."""
         found = self._cluster.topic_id(topic)
         return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
+
+    def next_offset(self, partition: TopicPartition) -> int:
+        """The offset after all that was polled, and after what nobody can read; 0 if it is not assigned."""
+        state = self._subscription.assignment.get(partition)
+        return int(state.position.offset) if state is not None and state.position is not None else 0
 
     def poll(self, timeout_ms: int = 0, **more: Any) -> Any:
         """Poll, and continue with partitions that were paused while they had fetched records.

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heapify, heappop, heapreplace
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
@@ -160,19 +161,34 @@ class _BoundedReader(Reader):
     def _ready(self) -> list[ConsumerRecord]:
         """The records that no later one can precede, up to where more of a partition must be read."""
         ready: list[ConsumerRecord] = []
-        while self._waiting:
-            done = [
-                p for p, waiting in self._waiting.items() if not waiting and self._next[p] >= self._ends[p]
-            ]
-            for partition in done:
+        for partition in [each for each in self._waiting if self._is_done(each)]:
+            del self._waiting[partition]
+        if not all(self._waiting.values()):
+            return []
+        # The numbers keep the order of partitions where times are equal.
+        heads = [
+            (int(waiting[0].timestamp), number, partition)
+            for number, (partition, waiting) in enumerate(self._waiting.items())
+        ]
+        heapify(heads)
+        while heads:
+            _, number, partition = heads[0]
+            waiting = self._waiting[partition]
+            ready.append(waiting.popleft())
+            if waiting:
+                heapreplace(heads, (int(waiting[0].timestamp), number, partition))
+            elif self._is_done(partition):
                 del self._waiting[partition]
-            if not self._waiting or not all(self._waiting.values()):
+                heappop(heads)
+            else:
                 break
-            first = min(self._waiting.values(), key=lambda waiting: int(waiting[0].timestamp))
-            ready.append(first.popleft())
         filled = [record for record in ready if record.value is not None]
         self._source.tombstones += len(ready) - len(filled)
         return filled
+
+    def _is_done(self, partition: TopicPartition) -> bool:
+        """Whether nothing of a partition is left to be read or merged."""
+        return not self._waiting[partition] and self._next[partition] >= self._ends[partition]
 
     def maybe_commit(self) -> None:
         """Nothing is committed."""

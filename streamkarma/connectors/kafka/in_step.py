@@ -57,6 +57,10 @@ class InStep:
         """Whether records are held back."""
         return any(self._held.values())
 
+    def holds(self, partition: TopicPartition) -> bool:
+        """Whether records of a partition are held back."""
+        return bool(self._held.get(partition))
+
     def keep_only(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop the records of other partitions, which are read again from their positions, if at all."""
         kept = set(partitions)

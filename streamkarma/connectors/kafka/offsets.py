@@ -173,6 +173,18 @@ class Offsets:
         else:
             self._for_group.pop(partition, None)
 
+    def skip(self, partition: TopicPartition, end: int) -> None:
+        """Note that nobody can read what lies before ``end``: marks of transactions, or aborted records.
+
+        Otherwise they would count as lag, and as lost once they expire. They go into the next model file; a
+        transaction for them alone would be wasted.
+        """
+        if self._journal.has_room(partition):
+            self._journal.add(partition, self.positions[partition], end)
+            self.positions[partition] = end
+            if self.sink is None:
+                self._for_group[partition] = end
+
     def maybe_commit(self, quiet: bool) -> None:
         """Commit, and write the model, if it is due; ``quiet`` if no records wait."""
         now = time.monotonic()

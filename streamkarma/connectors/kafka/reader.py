@@ -160,6 +160,8 @@ class TopicReader(Reader):
             polled = self._poll()
             for partition, records in self._in_order(self._before_ends(polled)):
                 yield from self._parts(partition, records)
+                self._skip_unreadable([partition])
+            self._skip_unreadable(self._consumer.assignment() - polled.keys())
             if polled or self._offsets.heard:
                 self._offsets.heard = False
                 silence.heard()
@@ -350,6 +352,18 @@ class TopicReader(Reader):
             self._source.latency.learned(each.timestamp for each in passed)
             self._offsets.note(partition, part[0].offset, end)
 
+    def _skip_unreadable(self, partitions: Iterable[TopicPartition]) -> None:
+        """Pass over what no consumer gets, where only that follows the last record."""
+        positions, ends = self._offsets.positions, self._source.ends
+        for partition in (positions.keys() & partitions) - self._assignment.unpositioned:
+            end = self._consumer.next_offset(partition)
+            if ends is not None:
+                # Records from there on were polled, but are not for this run.
+                end = min(end, ends.get(partition, 0))
+            is_held = self._in_step is not None and self._in_step.holds(partition)
+            if end > positions[partition] and not is_held:
+                self._offsets.skip(partition, end)
+
     def _reached_end(self) -> bool:
         """Whether all partitions of this process have been read to their end offsets seen at start-up."""
         ends = self._source.ends
@@ -366,5 +380,4 @@ class TopicReader(Reader):
             return time.monotonic() - self._idle_since > _IDLE_SECONDS
         if self._in_step:
             return False
-        position = partial(self._consumer.position, timeout_ms=1000)
-        return all((position(tp) or 0) >= ends.get(tp, 0) for tp in mine)
+        return all(self._consumer.next_offset(tp) >= ends.get(tp, 0) for tp in mine)

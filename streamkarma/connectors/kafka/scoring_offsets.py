@@ -42,6 +42,10 @@ class ScoringOffsets(Offsets):
         """A partition starts there, which is committed: otherwise the next records might be left out."""
         self._for_group[partition] = self.positions[partition] = offset
 
+    def skip(self, partition: TopicPartition, end: int) -> None:
+        """Note that nobody can read what lies before ``end``, which is committed like predictions."""
+        self.note(partition, self.positions[partition], end)
+
     def maybe_commit(self, quiet: bool) -> None:
         """Commit if it is due; ``quiet`` if no records wait."""
         now = time.monotonic()

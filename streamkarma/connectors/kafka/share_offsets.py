@@ -48,6 +48,10 @@ class SharedOffsets(Offsets):
         """Records of a partition are about to be learned."""
         self._note_time()
 
+    def skip(self, partition: TopicPartition, end: int) -> None:
+        """Note that nobody can read what lies before ``end``; it goes with the partition's next commit."""
+        self.positions[partition] = end
+
     def forget(self, topic: str) -> None:
         """Drop the offsets of a deleted topic, but not what was learned from it."""
         self._recreated |= {tp for tp in self.positions if tp.topic == topic}
