@@ -283,6 +283,20 @@ impl Encoder {
         }
         let begin = out.values.len();
         out.push(0, 0, 1.0, 1.0);
+        self.push_items(out);
+        self.mark_carried(begin, out);
+        out.starts.push(out.values.len());
+    }
+
+    fn push_items(&self, out: &mut Encoded) {
+        if self.keys.is_empty() {
+            // Column by column, so that each needs room only once.
+            out.attributes.extend(self.items.iter().map(|item| item.attribute));
+            out.coordinates.extend(self.items.iter().map(|item| item.coordinate));
+            out.values.extend(self.items.iter().map(|item| within(item.scaled, LARGEST)));
+            out.raw.extend(self.items.iter().map(|item| item.value));
+            return;
+        }
         for item in &self.items {
             // An item without a value has a key.
             if item.value.is_nan() {
@@ -292,8 +306,6 @@ impl Encoder {
                 out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
             }
         }
-        self.mark_carried(begin, out);
-        out.starts.push(out.values.len());
     }
 
     /// Sort the items by attribute, and by coordinate where an attribute has several.

@@ -13,6 +13,7 @@ use crate::fields::Roles;
 use crate::json::{EXACT, Fault, Text, not_json};
 use crate::lines::{ExtractedFields, MAX_DEPTH, MAX_NAMES};
 use crate::names::Name;
+use crate::top_level;
 
 /// Read an object: attributes go to the encoder, where an event must have been begun, and the other fields to `taken`.
 /// Returns false if it has to be read the long way.
@@ -27,9 +28,14 @@ pub fn read<'a>(
     taken: &mut ExtractedFields<'a>,
 ) -> Result<bool, Fault> {
     let mut nest = Nest::default();
-    let mut deserializer = serde_json::Deserializer::from_str(object);
-    let whole = Object { encoder, roles, taken, nest: &mut nest };
-    let read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
+    let mut read = Ok(());
+    if top_level::read(encoder, roles, object, taken, &mut nest).is_none() {
+        encoder.begin();
+        (*taken, nest) = (ExtractedFields::default(), Nest::default());
+        let mut deserializer = serde_json::Deserializer::from_str(object);
+        let whole = Object { encoder, roles, taken, nest: &mut nest };
+        read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
+    }
     let repeats = encoder.repeated().is_some() || nest.untagged().any(|name| encoder.has(Name::Text(name)));
     if nest.is_odd || repeats || encoder.lacks_digits() {
         return Ok(false);
@@ -39,7 +45,7 @@ pub fn read<'a>(
 
 /// The objects and arrays inside a record.
 #[derive(Default)]
-struct Nest {
+pub struct Nest {
     /// The joined name of the current value.
     name: String,
     depth: usize,
@@ -50,7 +56,8 @@ struct Nest {
     ends: Vec<usize>,
     /// Indices of those that are attributes, since they have tags; ascending.
     tagged: Vec<usize>,
-    is_odd: bool,
+    /// Whether the record has to be read the long way.
+    pub is_odd: bool,
 }
 
 impl Nest {
@@ -127,17 +134,21 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
 }
 
 /// The value of an attribute, or, if it may be read `inside`, an object or array with more attributes.
-struct Attribute<'r> {
-    encoder: &'r mut Encoder,
-    nest: &'r mut Nest,
-    name: &'r str,
-    inside: bool,
+pub struct Attribute<'r> {
+    /// Where it goes.
+    pub encoder: &'r mut Encoder,
+    /// Where it is.
+    pub nest: &'r mut Nest,
+    /// Its joined name.
+    pub name: &'r str,
+    /// See above.
+    pub inside: bool,
     /// Where texts go if this is an element of an array.
-    tags: Option<&'r mut Tags>,
+    pub tags: Option<&'r mut Tags>,
 }
 
 /// The texts of an array, which are tags under its name.
-struct Tags {
+pub struct Tags {
     /// The length of the name, and the index of the array among the containers.
     end: usize,
     container: usize,

@@ -304,7 +304,7 @@ impl Scale {
         let Sums { count, squares, .. } = self.ordinary;
         let (variance, shortest) = (squares / count, SHORTEST * weight.max(1.0));
         self.latest.observe(away, variance, weight.min(1.0));
-        if count > shortest && self.latest.have_moved(variance, CUT * CUT * self.unit()) {
+        if count > shortest && self.latest.have_moved(variance, CUT * CUT * self.unit_of(variance)) {
             let keep = (1.0 - FADING * weight.min(1.0)).max(shortest / count);
             self.shrink(keep);
             self.moved -= log(keep);
@@ -327,12 +327,14 @@ impl Scale {
 
     /// The squared unit in which the distance of ordinary values is measured.
     fn unit(&self) -> f64 {
-        let Sums { count, mean, squares } = self.ordinary;
-        if count == 0.0 {
-            return 0.0;
-        }
-        let gap = if self.mode_count > 0.0 { self.mode - mean } else { 0.0 };
-        squares / count + gap * gap
+        let Sums { count, squares, .. } = self.ordinary;
+        if count == 0.0 { 0.0 } else { self.unit_of(squares / count) }
+    }
+
+    /// The same, given the variance of the ordinary values.
+    fn unit_of(&self, variance: f64) -> f64 {
+        let gap = if self.mode_count > 0.0 { self.mode - self.ordinary.mean } else { 0.0 };
+        variance + gap * gap
     }
 }
 

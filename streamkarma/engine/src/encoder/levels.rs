@@ -46,9 +46,13 @@ impl Levels {
     }
 
     fn has_exceptions(&self) -> bool {
+        // First of all, since nearly all numbers are measurements.
+        if self.is_measurement() {
+            return false;
+        }
         let different = self.values.len();
         let is_mostly_one = 4 * self.most >= 3 * self.count && self.count >= TIMES * different as u64;
-        different >= FEWEST && is_mostly_one && !self.is_measurement()
+        different >= FEWEST && is_mostly_one
     }
 
     /// Whether values recur without being exceptions: at least a third of them had occurred before.

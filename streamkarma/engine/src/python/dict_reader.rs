@@ -12,6 +12,7 @@ use super::names::{Foreigners, Key, bytes_of};
 use crate::encoder::Encoder;
 use crate::json::EXACT;
 use crate::lines::{MAX_DEPTH, MAX_NAMES};
+use crate::names::Name;
 
 /// Read a mapping, flattening nested values. RecordError if it is not an event.
 pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -27,12 +28,28 @@ pub fn read(encoder: &mut Encoder, foreigners: &mut Foreigners, record: &Bound<'
     encoder.begin();
     foreigners.begin();
     for (name, value) in dict {
+        if observe_plain(encoder, &name, &value)? {
+            continue;
+        }
         if is_nested(&value) {
             return nested(encoder, foreigners, dict);
         }
         observe(encoder, foreigners, &name, &value)?;
     }
     Ok(())
+}
+
+/// Observe a float under a text, as nearly all values of nearly all events are; returns whether it is one.
+fn observe_plain(encoder: &mut Encoder, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (Ok(name), Ok(value)) = (name.cast_exact::<PyString>(), value.cast_exact::<PyFloat>()) else {
+        return Ok(false);
+    };
+    let number = value.value();
+    let is_plain = number.abs() < EXACT as f64;
+    if is_plain {
+        encoder.number(Name::Text(&bytes_of(name)?), number);
+    }
+    Ok(is_plain)
 }
 
 /// Observe a value under a name.

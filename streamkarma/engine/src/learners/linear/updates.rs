@@ -84,7 +84,9 @@ impl LinearModel {
             for ((&place, part), kept) in index.iter().zip(parts.iter()).zip(kept.iter()) {
                 let cell = &mut row[place as usize];
                 cell.weight += change * part;
-                cell.moment = cell.moment.min(limit) * kept;
+                // `min` checks for NaN, which takes five times as long.
+                let moment = if cell.moment < limit { cell.moment } else { limit };
+                cell.moment = moment * kept;
             }
         }
         self.grow();
