@@ -5,8 +5,6 @@
 //! attribute that is anything else is left to serde_json. A line in which anything is wrong is left to it as a whole,
 //! so that it is serde_json that decides what is valid JSON, and says what is wrong.
 
-use std::borrow::Cow;
-
 use serde::de::{Deserialize, DeserializeSeed};
 use serde_json::value::RawValue;
 
@@ -30,12 +28,12 @@ pub fn read<'a>(
     text.expect(b'{')?;
     loop {
         text.skip_blanks();
-        let name = text.name()?;
+        let name = text.plain_text()?;
         text.skip_blanks();
         text.expect(b':')?;
         text.skip_blanks();
-        match roles.of(&name) {
-            None => text.attribute(encoder, nest, &name, !roles.dotted)?,
+        match roles.of(name) {
+            None => text.attribute(encoder, nest, name, !roles.dotted)?,
             Some(role) => {
                 let raw = text.raw_value()?;
                 // It may contain a field that a dotted name refers to.
@@ -110,16 +108,6 @@ impl<'a> Cursor<'a> {
         let end = self.at;
         self.expect(b'"')?;
         self.text.get(begin..end)
-    }
-
-    /// A text in quotes.
-    fn name(&mut self) -> Option<Cow<'a, str>> {
-        let begin = self.at;
-        if let Some(name) = self.plain_text() {
-            return Some(Cow::Borrowed(name));
-        }
-        self.at = begin;
-        serde_json::from_str(self.other_value()?).ok().map(Cow::Owned)
     }
 
     /// Read the value of an attribute.
