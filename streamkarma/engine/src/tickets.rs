@@ -1,8 +1,6 @@
 //! Events that were predicted and await their label, identified by their content.
 
-use std::collections::BTreeMap;
-
-use foldhash::{HashMap, HashMapExt};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::block::{Block, Event};
 use crate::random::mix;

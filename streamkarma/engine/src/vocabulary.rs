@@ -8,7 +8,6 @@
 
 mod free;
 mod merging;
-mod texts;
 
 pub use merging::{Entry, Places};
 
@@ -17,7 +16,6 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use self::texts::Texts;
 use crate::names::{Foreign, LimitExceeded, Name, Notices, Stored};
 
 /// Indices from here on stand for names that were seen while predicting and are not stored.
@@ -47,8 +45,8 @@ pub struct Vocabulary {
     pub ignored: u64,
     notices: Notices,
     bytes: usize,
-    texts: Texts,
     // Names are untrusted, so the hash is keyed, and nothing depends on its order.
+    texts: HashMap<Arc<[u8]>, u32>,
     foreign: HashMap<u64, u32>,
     attributes: Vec<Attribute>,
     coordinates: Vec<Coordinate>,
@@ -105,7 +103,7 @@ impl Vocabulary {
             ignored: 0,
             notices: Notices::default(),
             bytes: 0,
-            texts: Texts::default(),
+            texts: HashMap::default(),
             foreign: HashMap::default(),
             attributes: vec![Attribute::free()],
             coordinates: vec![Coordinate { attribute: 0, category: None }],
@@ -172,7 +170,7 @@ impl Vocabulary {
     /// The attribute with that name.
     pub fn find(&self, name: Name) -> Option<u32> {
         match name {
-            Name::Text(text) => self.texts.get(text),
+            Name::Text(text) => self.texts.get(text).copied(),
             Name::Foreign(foreign) => self.foreign.get(&foreign.id).copied(),
         }
     }
@@ -230,7 +228,7 @@ impl Vocabulary {
     fn name_attribute(&mut self, index: u32, name: Name) {
         let stored = name.stored();
         match &stored {
-            Stored::Text(text) => self.texts.insert(text.clone(), index),
+            Stored::Text(text) => _ = self.texts.insert(text.clone(), index),
             Stored::Foreign(foreign) => _ = self.foreign.insert(foreign.id, index),
         }
         if index as usize == self.attributes.len() {

@@ -29,7 +29,7 @@ impl Vocabulary {
         let empty: Vec<u32> = (1..self.attributes.len() as u32).filter(is_empty).collect();
         for &index in &empty {
             match std::mem::replace(&mut self.attributes[index as usize], Attribute::free()).name {
-                Stored::Text(text) => self.texts.remove(&text),
+                Stored::Text(text) => _ = self.texts.remove(&text),
                 Stored::Foreign(foreign) => _ = self.foreign.remove(&foreign.id),
             }
             self.free_attributes.insert(index);
