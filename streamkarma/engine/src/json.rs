@@ -41,10 +41,6 @@ pub struct Number {
 /// Integers of at most this magnitude are exact as floats.
 pub const EXACT: u64 = 1 << 53;
 
-/// Powers of ten that are exact as floats.
-pub const POWERS_OF_TEN: [f64; 17] =
-    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
-
 impl Number {
     /// Whether it is not an integer so large that its float may equal that of a neighbour.
     pub fn is_exact(self) -> bool {
@@ -88,6 +84,8 @@ fn number(raw: &str) -> Result<Number, Fault> {
 /// A number of up to 15 digits without an exponent: integers and powers of ten this small are exact, so that their
 /// quotient is rounded once, and correctly.
 fn short_number(raw: &[u8]) -> Option<Number> {
+    const POWERS: [f64; 17] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
     let (digits, is_negative) = match raw {
         [b'-', digits @ ..] => (digits, true),
         digits => (digits, false),
@@ -107,7 +105,7 @@ fn short_number(raw: &[u8]) -> Option<Number> {
     if whole > EXACT {
         return None;
     }
-    let value = whole as f64 / POWERS_OF_TEN[decimals];
+    let value = whole as f64 / POWERS[decimals];
     // An integer has no negative zero.
     let is_negative = is_negative && !(is_integer && whole == 0);
     Some(Number { value: if is_negative { -value } else { value }, is_integer })

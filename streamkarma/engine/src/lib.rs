@@ -49,7 +49,6 @@ pub mod target;
 mod test_random;
 pub mod tickets;
 pub mod times;
-pub mod top_level;
 pub mod translation;
 pub mod trees;
 pub mod vocabulary;

@@ -13,7 +13,6 @@ use crate::fields::Roles;
 use crate::json::{EXACT, Fault, Text, not_json};
 use crate::lines::{ExtractedFields, MAX_DEPTH, MAX_NAMES};
 use crate::names::Name;
-use crate::top_level;
 
 /// Read an object: attributes go to the encoder, where an event must have been begun, and the other fields to `taken`.
 /// Returns false if it has to be read the long way.
@@ -28,14 +27,9 @@ pub fn read<'a>(
     taken: &mut ExtractedFields<'a>,
 ) -> Result<bool, Fault> {
     let mut nest = Nest::default();
-    let mut read = Ok(());
-    if top_level::read(encoder, roles, object, taken, &mut nest).is_none() {
-        encoder.begin();
-        (*taken, nest) = (ExtractedFields::default(), Nest::default());
-        let mut deserializer = serde_json::Deserializer::from_str(object);
-        let whole = Object { encoder, roles, taken, nest: &mut nest };
-        read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
-    }
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    let whole = Object { encoder, roles, taken, nest: &mut nest };
+    let read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
     let repeats = encoder.repeated().is_some() || nest.untagged().any(|name| encoder.has(Name::Text(name)));
     if nest.is_odd || repeats || encoder.lacks_digits() {
         return Ok(false);
@@ -45,7 +39,7 @@ pub fn read<'a>(
 
 /// The objects and arrays inside a record.
 #[derive(Default)]
-pub struct Nest {
+struct Nest {
     /// The joined name of the current value.
     name: String,
     depth: usize,
@@ -56,8 +50,7 @@ pub struct Nest {
     ends: Vec<usize>,
     /// Indices of those that are attributes, since they have tags; ascending.
     tagged: Vec<usize>,
-    /// Whether the record has to be read the long way.
-    pub is_odd: bool,
+    is_odd: bool,
 }
 
 impl Nest {
@@ -134,21 +127,17 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
 }
 
 /// The value of an attribute, or, if it may be read `inside`, an object or array with more attributes.
-pub struct Attribute<'r> {
-    /// Where it goes.
-    pub encoder: &'r mut Encoder,
-    /// Where it is.
-    pub nest: &'r mut Nest,
-    /// Its joined name.
-    pub name: &'r str,
-    /// See above.
-    pub inside: bool,
+struct Attribute<'r> {
+    encoder: &'r mut Encoder,
+    nest: &'r mut Nest,
+    name: &'r str,
+    inside: bool,
     /// Where texts go if this is an element of an array.
-    pub tags: Option<&'r mut Tags>,
+    tags: Option<&'r mut Tags>,
 }
 
 /// The texts of an array, which are tags under its name.
-pub struct Tags {
+struct Tags {
     /// The length of the name, and the index of the array among the containers.
     end: usize,
     container: usize,
