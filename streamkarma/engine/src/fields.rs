@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::HashMap as FastMap;
+
 use crate::json::{EXACT, Fault, Number, Value};
 use crate::spelled::name_of;
 
@@ -24,7 +26,7 @@ pub const MOST_KEPT: usize = 4;
 /// Names that are not attributes.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
-    names: HashMap<String, Role>,
+    names: FastMap<String, Role>,
     /// A bit for the length, modulo 64, of each such name.
     lengths: u64,
     /// Whether a name has a dot, and may be inside objects, which are then flattened first.
@@ -44,11 +46,12 @@ impl Roles {
             dotted: names.keys().any(|name| name.contains('.')),
             outer: names.keys().flat_map(|name| outer(name).map(str::to_owned)).collect(),
             kept: kept.max().unwrap_or(0).min(MOST_KEPT),
-            names,
+            names: names.into_iter().collect(),
         }
     }
 
     /// The role of a name; None for an attribute.
+    #[inline]
     pub fn of(&self, name: &str) -> Option<Role> {
         if self.lengths & bit(name) == 0 {
             return None;

@@ -1,6 +1,8 @@
 //! Events that were predicted and await their label, identified by their content.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::block::{Block, Event};
 use crate::random::mix;
