@@ -181,8 +181,8 @@ class TestHindsight:
     def test_it_is_the_minimum(self, name: str, loss: str) -> None:
         for seed in range(3):
             rng = np.random.default_rng(seed)
-            X = gappy(30, 3, seed)
-            lean = np.nan_to_num(X) @ [1.0, -1.0, 0.5] + 1.5 * rng.standard_normal(30)
+            X = gappy(24, 3, seed)
+            lean = np.nan_to_num(X) @ [1.0, -1.0, 0.5] + 1.5 * rng.standard_normal(24)
             y = lean if loss == "squared" else (lean > 0).astype(float)
             task = "regression" if loss == "squared" else "binary"
             fill = {"zero": np.zeros(3), "mean": np.nanmean(X, 0), "median": np.nanmedian(X, 0)}[name]
@@ -191,14 +191,14 @@ class TestHindsight:
             assert row["baseline_loss"] == pytest.approx(expected, rel=1e-6)
             assert row["exact"]
             assert row["standard_error"] == 0.0
-            assert row["regret"] == pytest.approx(30 - expected)
+            assert row["regret"] == pytest.approx(24 - expected)
 
     @pytest.mark.parametrize("name", ["mean", "gmm", "knn"])
     @pytest.mark.parametrize("loss", ["logistic", "hinge"])
     def test_where_a_column_begins_does_not_matter(self, name: str, loss: str) -> None:
         # Without the learner's scale, as with --no-scale: seconds since 1970, for example.
-        X = gappy(200, 3, 8)
-        y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(200) > 0).astype(float)
+        X = gappy(60, 3, 8)
+        y = (np.nan_to_num(X).sum(axis=1) + np.random.default_rng(0).standard_normal(60) > 0).astype(float)
         near, far = (
             evaluate_baseline(name, table_of(X + np.array([shift, 0.0, 0.0]), y), "binary", loss)
             for shift in (0.0, 2.0**30)
@@ -210,7 +210,7 @@ class TestHindsight:
     @pytest.mark.parametrize("name", ["zero", "mean"])
     def test_units_do_not_matter(self, name: str, loss: str) -> None:
         # As above, of a learner with --no-scale.
-        X, y = gappy(200, 3, 9), np.random.default_rng(1).standard_normal(200)
+        X, y = gappy(60, 3, 9), np.random.default_rng(1).standard_normal(60)
         y += np.nan_to_num(X).sum(axis=1)
         task = "regression" if loss == "squared" else "binary"
         y = y if loss == "squared" else (y > 0).astype(float)
@@ -243,16 +243,16 @@ class TestHindsight:
         ] == pytest.approx(0, abs=1e-9)
 
     def test_a_learner_that_is_always_wrong_regrets_linearly(self) -> None:
-        X = gappy(400, 3, 2)
-        X[:, 0] = np.random.default_rng(0).standard_normal(400)
+        X = gappy(96, 3, 2)
+        X[:, 0] = np.random.default_rng(0).standard_normal(96)
         y = (X[:, 0] > 0).astype(float)
         regrets = []
-        for n in (100, 200, 400):
+        for n in (24, 48, 96):
             own = pointwise_loss("hinge", np.where(y[:n] == 1, -1.0, 1.0)[:, None], y[:n])
             regrets.append(
                 evaluate_baseline("zero", table_of(X[:n], y[:n], own), "binary", "hinge")["regret"]
             )
-        assert np.array(regrets) / [100, 200, 400] == pytest.approx(2.0, abs=0.02)
+        assert np.array(regrets) / [24, 48, 96] == pytest.approx(2.0, abs=0.02)
 
     def test_held_out_is_no_fit_of_the_past(self) -> None:
         rng = np.random.default_rng(3)
@@ -360,11 +360,11 @@ class TestHindsight:
 
     def test_many_classes_are_calibrated_by_a_slope_and_an_intercept_each(self) -> None:
         rng = np.random.default_rng(6)
-        X, y = rng.standard_normal((400, 2)), np.arange(400) % 20.0
+        X, y = rng.standard_normal((200, 2)), np.arange(200) % 20.0
         for name in ("trees", "knn"):
             row = evaluate_baseline(name, table_of(X, y), "multiclass", "logistic")
             # There is nothing to learn, and with a full matrix 20 classes would cost far more than that.
-            assert row["held_out_loss"] < 400 * np.log(20) * 1.15
+            assert row["held_out_loss"] < 200 * np.log(20) * 1.15
 
     def test_several_classes_are_calibrated_as_well_as_they_can_be(self) -> None:
         rng = np.random.default_rng(7)
@@ -635,7 +635,7 @@ class TestTracker:
         monkeypatch.setattr("streamkarma.regret.tracker.BackgroundFit", FitHere)
 
     def test_it_asks_at_256_times_powers_of_two_and_at_the_end(self) -> None:
-        whole, cut = Tracker(["zero"], patient=True), Tracker(["zero"], patient=True)
+        whole, cut = (Tracker(["zero"], memory=24, patient=True) for _ in range(2))
         fed(whole, 700, 700)
         fed(cut, 700, 33)
         whole.finish("binary", "logistic")
@@ -647,7 +647,7 @@ class TestTracker:
         assert [at for at, *_ in whole.curve.points][:4] == [1, 2, 3, 4]
 
     def test_state_is_all_there_is(self) -> None:
-        straight, broken = Tracker(["zero"], memory=100, patient=True), Tracker([], memory=100)
+        straight, broken = Tracker(["zero"], memory=24, patient=True), Tracker([], memory=24)
         fed(straight, 600, 50)
         X = gappy(600, 3, 0)
         lean = np.nan_to_num(X).sum(axis=1) + np.random.default_rng(1).standard_normal(600)
@@ -665,7 +665,7 @@ class TestTracker:
         assert broken.latest()["zero"]["regret"] == straight.latest()["zero"]["regret"]
 
     def test_beyond_the_memory_squared_losses_stay_exact(self) -> None:
-        tracker = Tracker(["zero", "mean", "median"], memory=200, patient=True)
+        tracker = Tracker(["zero", "mean", "median"], memory=24, patient=True)
         fed(tracker, 900, 90, task="regression")
         tracker.finish("regression", "squared")
         last = tracker.latest()
@@ -747,8 +747,8 @@ class Stuck:
 
 
 class TestBackgroundFit:
-    def snapshot(self) -> ReservoirSnapshot:
-        reservoir = Reservoir(300)
+    def snapshot(self, memory: int = 24) -> ReservoirSnapshot:
+        reservoir = Reservoir(memory)
         X = gappy(300, 3, 0)
         reservoir.add(block_of(X), np.arange(300), facts_of((X[:, 0] > 0).astype(float)))
         return reservoir.snapshot()
@@ -776,7 +776,7 @@ class TestBackgroundFit:
 
     def test_what_takes_too_long_is_left_for_the_next(self) -> None:
         found = self.everything(
-            BackgroundFit(self.snapshot(), ["wii-meanfeat", "zero"], "binary", "logistic", 0.9)
+            BackgroundFit(self.snapshot(300), ["wii-meanfeat", "zero"], "binary", "logistic", 0.9)
         )
         assert found["wii-meanfeat"]["problem"] == "exceeded its 0.9 seconds"
         assert found["zero"]["events"] == 300
@@ -830,7 +830,7 @@ class TestBackgroundFit:
     def test_a_worker_does_not_outlive_who_asked(self) -> None:
         # An asker that is killed outright cannot end it.
         code = (
-            "import sys, time, tests.test_regret as t; snapshot = t.TestBackgroundFit().snapshot();"
+            "import sys, time, tests.test_regret as t; snapshot = t.TestBackgroundFit().snapshot(300);"
             "r = t.BackgroundFit(snapshot, ['wii-meanfeat'], 'binary', 'logistic', 600);"
             "print(r.worker.process.pid, flush=True); time.sleep(600)"
         )

@@ -70,9 +70,9 @@ def events(folder: Path) -> Path:
     path.mkdir()
     rows = [
         {**row, "colour": rng.choice(["red", "blue"]), "on": rng.random() < 0.5}
-        for row in records(StreamSpec(attributes=6, rank=3, noise=0.05), 6000)
+        for row in records(StreamSpec(attributes=6, rank=3, noise=0.05), 3000)
     ]
-    for name, part in (("a", rows[:3000]), ("b", rows[3000:])):
+    for name, part in (("a", rows[:1500]), ("b", rows[1500:])):
         (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
     return path
 
@@ -118,9 +118,9 @@ def kill_at(folder: Path, place: str) -> Path:
 
 def test_spark_comes_to_what_one_process_comes_to(cluster_of_spark: Any, events: Path) -> None:
     # More parts than are merged at a time.
-    model = spark.backfill(str(events), partitions=11, task="binary", learner="explicit")
-    assert bits(model) == bits(in_one_process(events, 11))
-    assert model.steps == 6000
+    model = spark.backfill(str(events), partitions=9, task="binary", learner="explicit")
+    assert bits(model) == bits(in_one_process(events, 9))
+    assert model.steps == 3000
 
 
 @pytest.mark.parametrize("place", ["Survey-1", "Learn-2"])
@@ -166,12 +166,12 @@ def test_the_first_and_the_last_records_are_learned_in_order(
     model = spark.backfill(
         str(events), partitions=3, learner="explicit", warm=500, tail=700, summary=str(summary)
     )
-    assert model.steps == 6000
+    assert model.steps == 3000
     found = json.loads(summary.read_text())
-    assert (found["events"], found["learned"], found["rejected"]) == (6000, 6000, 0)
+    assert (found["events"], found["learned"], found["rejected"]) == (3000, 3000, 0)
     # All events in order are learned with the scale of all events.
-    one = spark.backfill(str(events), partitions=3, learner="explicit", tail=6000)
-    other = spark.backfill(str(events), partitions=3, learner="explicit", warm=6000)
+    one = spark.backfill(str(events), partitions=3, learner="explicit", tail=3000)
+    other = spark.backfill(str(events), partitions=3, learner="explicit", warm=3000)
     assert bits(one) == bits(other)
 
 
@@ -197,7 +197,7 @@ def test_records_that_cannot_be_used_are_counted_and_written_aside(
 
 def test_a_model_that_is_there_is_gone_on_from(cluster_of_spark: Any, folder: Path, events: Path) -> None:
     path = str(folder / "model.karma")
-    for events_so_far in (6000, 12000):
+    for events_so_far in (3000, 6000):
         model = spark.backfill(str(events), partitions=2, learner="explicit", model=path)
         assert model.steps == load(path).steps == events_so_far
     with pytest.raises(UsageError, match="was made with learner explicit, not karma"):

@@ -30,7 +30,7 @@ from streamkarma.estimators.persistence import to_bytes
 from streamkarma.runtime.output import Output
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
-from streamkarma.spark.partitions import COLUMNS
+from streamkarma.spark.partitions import RECORD_COLUMNS
 from streamkarma.spark.states import State
 from streamkarma.spark.store import Store
 from streamkarma.spark.streaming import Stream, Subscription
@@ -232,7 +232,7 @@ class Frame:
     def __init__(self, begin: int, end: int, partition: int = 0) -> None:
         values = [json.dumps(event).encode() for event in EVENTS[begin:end]]
         columns = [["t"] * len(values), [partition] * len(values), [*range(begin, end)], values]
-        self._records = pa.RecordBatch.from_arrays([*map(pa.array, columns)], [*COLUMNS])
+        self._records = pa.RecordBatch.from_arrays([*map(pa.array, columns)], [*RECORD_COLUMNS])
         self._rows: list[tuple[int, str, bytes]] = []
 
     def mapInArrow(self, work: Any, columns: str) -> Frame:  # noqa: N802  # Spark's name

@@ -96,7 +96,6 @@ def test_a_file_that_may_grow_no_further(tmp_path: Path) -> None:
         f"{LEARN} e.jsonl --no-predictions --summary result",
         "profile e.jsonl --quiet --json result",
         "profile e.jsonl --quiet --html result",
-        "regret e.jsonl --learner explicit --regret zero --regret-memory 24 --quiet --json result",
         "regret e.jsonl --learner explicit --regret zero --regret-memory 24 --quiet --plot result.html",
     ],
 )
