@@ -179,7 +179,7 @@ def test_records_that_cannot_be_used_are_counted_and_written_aside(
     cluster_of_spark: Any, folder: Path, events: Path
 ) -> None:
     lines = (events / "a.jsonl").read_text().splitlines()
-    wrong = {5: "{", 1700: "[]", 2995: '{"y": 7, "x0": 1}'}
+    wrong = {5: "{", 700: "[]", 1495: '{"y": 7, "x0": 1}'}
     for n, line in wrong.items():
         lines[n - 1] = line
     bad = folder / "bad.jsonl"
