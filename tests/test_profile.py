@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from streamkarma.profile.advice import LearnCommand, advice
 from streamkarma.profile.alone import Label
+from streamkarma.profile.carried import Carried
 from streamkarma.profile.changes import ChangeFinder
 from streamkarma.profile.profiler import Profiler
 from streamkarma.profile.randomness import coded
 from streamkarma.profile.sample import Sample
 from streamkarma.profile.summaries import Distinct, Frequent, Moments
+from streamkarma.profile.table import remembered
 
 FROM = LearnCommand(["streamkarma", "learn", "in.csv"], [])
 
@@ -332,3 +334,42 @@ def test_the_greatest_numbers_are_as_good_as_others(labels: list[float]) -> None
     assert [each["statistic"] for each in profile_of(small)["tests"]] == [
         each["statistic"] for each in found["tests"]
     ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([None, "a", 1, "b", "c"]), st.lists(st.booleans(), min_size=9, max_size=9)),
+        max_size=30,
+    ),
+    st.integers(1, 4),
+    st.integers(1, 8),
+)
+def test_what_an_entity_had_is_counted(events: list[tuple[Any, list[bool]]], most: int, cut: int) -> None:
+    carried = Carried(9, most)
+    for begin in range(0, len(events), cut):
+        part = events[begin : begin + cut]
+        carried.add([name for name, _ in part], np.array([has for _, has in part]))
+    expected, had = np.zeros(9, int), dict[Any, Any]()
+    for name, has in events:
+        if name is not None:
+            before = had.pop(name, np.zeros(9, bool))
+            expected += before & ~np.array(has)
+            had[name] = before | has
+            had = dict(list(had.items())[-most:])
+    assert carried.counts(9).tolist() == expected.tolist()
+    assert carried.events == sum(name is not None for name, _ in events)
+    assert carried.distinct.count() == len({name for name, _ in events} - {None})
+
+
+def test_the_memory_of_entities_is_part_of_the_profile() -> None:
+    rows = [{"who": "p", "a": 1, "y": 0}, {"who": "p", "b": 2, "y": 1}, {"who": "q", "y": 0}, {"y": 1}]
+    profile = profile_of(rows, entity="who")
+    entity = profile["entity"]
+    assert entity.pop("missing") == pytest.approx(7 / 12 - 1 / 12)
+    assert entity == {"name": "who", "share": 0.75, "distinct": 2, "distinct_exact": True}
+    assert [each["carried"] for each in profile["attributes"].values()] == [0.0, 0.25, 0.0]
+    assert "--entity who" in profile["command"]
+    text = "\n".join(remembered({**profile, "entity": {**entity, "missing": 0.5}}))
+    assert "2 entities (who), in 75.0 % of the events: 50.0 % of the values missing instead of 58.3 %" in text
+    assert "a: known in 50.0 %, observed in 25.0 %" in text
+    assert remembered(profile_of(rows)) == []

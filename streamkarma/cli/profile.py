@@ -24,6 +24,12 @@ from streamkarma.parameters.running import RUNNING
 @option(RUNNING["target"])
 @click.option("--id", metavar="NAME", help="Attribute to leave out; repeated in the advice.")
 @click.option("--ignore", metavar="NAME", multiple=True, help="Another attribute to leave out; repeatable.")
+@click.option(
+    "--entity",
+    metavar="NAME",
+    help="Attribute that identifies the entity of an event, such as a device: the profile shows what the "
+    "entity's last values would fill in. Repeated in the advice.",
+)
 @option(LEARNING["na"])
 @click.option(
     "--max-attributes",
@@ -62,12 +68,16 @@ def profile(**options: Any) -> None:
     if options["target"] in left_out:
         other = "id" if options["id"] == options["target"] else "ignore"
         raise UsageError(f"--target and --{other} are both {options['target']}; name another attribute")
+    target = options["target"] or RUNNING["target"].default
+    if options["entity"] in {target, *left_out}:
+        raise UsageError("--entity is the target, or is left out; name another attribute")
     request = Request(
         name=options["input"],
-        target=options["target"] or RUNNING["target"].default,
+        target=target,
         left_out=tuple(left_out),
         missing_words=options["na"] or None,
         most=options["max_attributes"],
+        entity=options["entity"],
         json=options["json"],
         html=options["html"],
         quiet=options["quiet"],

@@ -118,14 +118,16 @@ def _entity(profile: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
     """Events with many missing values that name an entity may be updates."""
     attributes = profile["attributes"]
     times = [name for name, seen in attributes.items() if seen["kind"] == "time" and seen["share"] == 1.0]
+    time = [word for name in times[:1] for word in ("--time", name)]
+    if (entity := profile.get("entity")) is not None:
+        left = f"{share(entity['missing'])} of the values missing, instead of {share(profile['missing'])}"
+        yield ["--entity", entity["name"], *time], f"{entity['name']}: its last values leave {left}"
+        return
     for name, seen in attributes.items():
         comes_back = 1 < seen["distinct"] <= seen["observed"] / _EVENTS_OF_ENTITY
         if profile["missing"] >= _PARTIAL and seen["share"] == 1.0 and comes_back and _ENTITIES.search(name):
-            words = ["--entity", name, *(word for time in times[:1] for word in ("--time", time))]
-            yield (
-                words,
-                f"{name}: each one recurs; its last values may stand in for missing ones",
-            )
+            why = f"{name}: each one recurs; its last values may stand in for missing ones"
+            yield ["--entity", name, *time], why
             return
 
 

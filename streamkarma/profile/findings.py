@@ -38,6 +38,7 @@ def findings(profiler: Profiler) -> dict[str, Any]:
         for name, each in profiler.attributes.items()
     }
     names = list(attributes)
+    entity = _entity(profiler, attributes)
     missingness = profiler.missingness
     correlations = missingness.correlations()
     profile = {
@@ -46,6 +47,7 @@ def findings(profiler: Profiler) -> dict[str, Any]:
         "values_of_further_attributes": profiler.beyond,
         "label": label,
         "missing": _missing_share(profiler),
+        **entity,
         "attributes": attributes,
         "patterns": {
             "error": missingness.pattern_error,
@@ -62,6 +64,24 @@ def findings(profiler: Profiler) -> dict[str, Any]:
         "matrix": _matrix(rows, names),
     }
     return {**profile, "suspicious": suspicions(profile)}
+
+
+def _entity(profiler: Profiler, attributes: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the memory of entities would fill in; ``carried`` is added to the attributes."""
+    carried = profiler.carried
+    if carried is None:
+        return {}
+    counts = carried.counts(len(attributes)) / max(profiler.events, 1)
+    for each, share in zip(attributes.values(), counts.tolist(), strict=True):
+        each["carried"] = share
+    found = {
+        "name": profiler.entity,
+        "share": carried.events / max(profiler.events, 1),
+        "distinct": carried.distinct.count(),
+        "distinct_exact": carried.distinct.exact,
+        "missing": _missing_share(profiler) - float(counts.mean()) if len(counts) else 0.0,
+    }
+    return {"entity": found}
 
 
 def label_of(profiler: Profiler) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def page(profile: Mapping[str, Any]) -> str:
             pictures.trends(profile),
             "Share observed, from 0 to 100 %, over the events; a mark where it changes.",
         ),
+        _section("Known from earlier events of the entity", _items(table.remembered(profile)), ""),
         _section("Changes", _items(table.changes(profile)), ""),
         _section("Missing completely at random?", _items(table.tests(profile)), ""),
         _section(

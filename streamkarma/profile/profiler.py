@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamkarma.profile.attribute import Attribute
+from streamkarma.profile.carried import Carried
 from streamkarma.profile.findings import findings
 from streamkarma.profile.missingness import Missingness
 from streamkarma.profile.sample import Sample
@@ -32,6 +33,8 @@ class Profiler:
         Attributes that are neither profiled nor learned from.
     most
         Maximum number of attributes; the first ones are profiled.
+    entity
+        The attribute that identifies the entity of an event, or None.
 
     Examples
     --------
@@ -42,7 +45,13 @@ class Profiler:
     (0.5, 2)
     """
 
-    def __init__(self, target: str, left_out: Sequence[str] = (), most: int = MOST_ATTRIBUTES) -> None:
+    def __init__(
+        self,
+        target: str,
+        left_out: Sequence[str] = (),
+        most: int = MOST_ATTRIBUTES,
+        entity: str | None = None,
+    ) -> None:
         self.events = 0
         self.attributes: dict[str, Attribute] = {}
         self.label = Attribute(target, _MOST_VALUES)
@@ -53,6 +62,9 @@ class Profiler:
         self._waiting: list[Row] = []
         self._left_out = frozenset(left_out)
         self._most = most
+        self.entity = entity
+        #: What entities would fill in; None without them.
+        self.carried = None if entity is None else Carried(most)
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add events: the observed values of each, including the label."""
@@ -74,11 +86,14 @@ class Profiler:
             del columns[name]
         if label := columns.pop(self.label.name, None):
             self.label.add(self.events + np.array(label[0]), label[1])
-        self._add(columns, len(rows))
+        entities = None if self.entity is None else [row.get(self.entity) for row in rows]
+        self._add(columns, len(rows), entities)
         self.sample.add(rows)
         self.events += len(rows)
 
-    def _add(self, columns: Mapping[str, tuple[list[int], list[Any]]], events: int) -> None:
+    def _add(
+        self, columns: Mapping[str, tuple[list[int], list[Any]]], events: int, entities: list[Any] | None
+    ) -> None:
         for name in columns:
             if name not in self.attributes and len(self.attributes) < self._most:
                 most = _VALUES // (len(self.attributes) + 1)
@@ -91,6 +106,8 @@ class Profiler:
                 attribute.add(self.events + np.array(at), values)
         self.beyond += sum(len(at) for name, (at, _) in columns.items() if name not in self.attributes)
         self.missingness.add(observed)
+        if self.carried is not None and entities is not None:
+            self.carried.add(entities, observed)
 
     def profile(self) -> dict[str, Any]:
         """The profile of the stream so far, as JSON."""

@@ -33,6 +33,8 @@ class Request(NamedTuple):
         The words that stand for a missing value; None for the usual ones.
     most
         Maximum number of attributes.
+    entity
+        The attribute that identifies the entity of an event, or None.
     json, html
         Paths, or None; ``-`` for standard output.
     quiet
@@ -46,6 +48,7 @@ class Request(NamedTuple):
     left_out: tuple[str, ...]
     missing_words: tuple[str, ...] | None
     most: int
+    entity: str | None
     json: str | None
     html: str | None
     quiet: bool
@@ -85,7 +88,7 @@ class ProfileRun:
         request = self._request
         say: Callable[[str], None] = (lambda line: None) if request.quiet else _say
         look = Look(request.missing_words, request.target, say)
-        profiler = Profiler(request.target, request.left_out, request.most)
+        profiler = Profiler(request.target, request.left_out, request.most, request.entity)
         for rows in look.rows(self._source):
             profiler.add(rows)
         profile = {

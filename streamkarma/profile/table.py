@@ -22,6 +22,7 @@ def _lines(profile: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from _attributes(profile)
     yield from _section("missing together", _patterns(profile))
+    yield from _section("known from earlier events of the entity", remembered(profile))
     yield from _section("correlations of missingness", _together(profile))
     yield from _section("changes", changes(profile))
     yield from _section("missing completely at random", tests(profile))
@@ -120,6 +121,27 @@ def names(every: Sequence[str], most: int = 6) -> str:
     """
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
+
+
+def remembered(profile: Mapping[str, Any]) -> list[str]:
+    """What the last values of entities would fill in, in words; empty without entities."""
+    entity = profile.get("entity")
+    if entity is None:
+        return []
+    if entity["share"] == 0.0:
+        return [f"no event has {entity['name']}"]
+    about = "" if entity["distinct_exact"] else "about "
+    count = f"{about}{entity['distinct']:,} {'entity' if entity['distinct'] == 1 else 'entities'}"
+    missing = f"{share(entity['missing'])} of the values missing instead of {share(profile['missing'])}"
+    first = f"{count} ({entity['name']}), in {share(entity['share'])} of the events: {missing}"
+    filled = [(name, seen) for name, seen in profile["attributes"].items() if seen["carried"] > 0]
+    filled.sort(key=lambda pair: -pair[1]["carried"])
+    each = [
+        f"{name}: known in {share(seen['share'] + seen['carried'])}, observed in {share(seen['share'])}"
+        for name, seen in filled[:_FEW]
+    ]
+    more = len(filled) - len(each)
+    return [first, *each, *([f"… {more:,} more (--json has them all)"] if more else [])]
 
 
 def _together(profile: Mapping[str, Any]) -> list[str]:
