@@ -209,17 +209,22 @@ def test_at_a_signal_it_says_what_it_has_seen() -> None:
 def test_a_topic_is_read_to_its_end_by_nobody(cluster: Cluster) -> None:
     topic = cluster.topic("profiled", 3)
     records = [
-        Record(json.dumps(row).encode(), partition=t % 3, timestamp_ms=1_700_000_000_000 + t)
+        Record(json.dumps(row).encode(), t % 3, f"p{t % 5}".encode(), [], 1_700_000_000_000 + t)
         for t, row in enumerate(ROWS)
     ]
     cluster.put(topic, [*records, Record(None, key=b"k"), Record(b"{bad")])
     command = [sys.executable, "-m", "streamkarma", "profile", topic, "--brokers", cluster.address, "--json"]
+    command += ["--with-key", "who", "--entity", "who"]
     done = subprocess.run(command, capture_output=True, timeout=60, check=True)
     found = json.loads(done.stdout)
     assert (found["events"], found["rejected"]) == (2500, 1)
     # Records of all partitions come in the order of their times.
     assert abs(found["changes"][0]["event"] - 1202) < 20
     assert found["command"].startswith(f"streamkarma attach {topic} --brokers {cluster.address} --group ")
+    assert " --with-key who " in found["command"]
+    # The key of a record may name its entity.
+    assert (found["entity"]["distinct"], found["entity"]["share"]) == (5, 1.0)
+    assert " --entity who" in found["command"]
     missing = subprocess.run(
         [*command[:4], "nowhere", *command[5:]], capture_output=True, timeout=60, check=False
     )

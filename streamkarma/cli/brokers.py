@@ -50,8 +50,10 @@ settings = together(
     ),
 )
 
-#: What is read of a record in addition to its value, and what is repeated in its row.
-metadata = together(
+#: Options for what is read of a record in addition to its value.
+BESIDE = ("with_key", "with_timestamp", "with_header")
+
+beside = together(
     click.option("--with-key", metavar="NAME", help="Read the record's key as this attribute."),
     click.option(
         "--with-timestamp",
@@ -64,6 +66,11 @@ metadata = together(
         multiple=True,
         help="Read a header as an attribute; repeatable.",
     ),
+)
+
+#: The same, and what is repeated in a record's row.
+metadata = together(
+    beside,
     click.option(
         "--row-position/--no-row-position",
         default=None,

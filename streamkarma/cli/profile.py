@@ -42,6 +42,7 @@ from streamkarma.parameters.running import RUNNING
 @option(RUNNING["max_record_bytes"])
 @brokers.bounded
 @brokers.settings
+@brokers.beside
 @click.option(
     "--json",
     metavar="PATH",
@@ -90,7 +91,7 @@ def _file(options: dict[str, Any]) -> tuple[Any, list[str]]:
     """The source, and the beginning of a command that learns from it."""
     from streamkarma.connectors.tables.source import source_of
 
-    plans.check_alone(brokers.REACHING, "brokers")
+    plans.check_alone((*brokers.REACHING, *brokers.BESIDE), "brokers")
     source = source_of(options["input"], options["format"], max_record_bytes=options["max_record_bytes"])
     begin = ["streamkarma", "learn", options["input"], "--model", "my.karma"]
     return source, begin + ([] if options["format"] is None else ["--format", options["format"]])
@@ -106,4 +107,8 @@ def _topic(options: dict[str, Any]) -> tuple[Any, list[str]]:
         "--group",
         "my-group",
     ]
-    return brokers.bounded_topics(options), [*begin, "--model", "my.karma"]
+    for name in ("key", "timestamp"):
+        begin += [] if options[f"with_{name}"] is None else [f"--with-{name}", options[f"with_{name}"]]
+    begin += [word for header in options["with_header"] for word in ("--with-header", header)]
+    source = brokers.bounded_topics(options, metadata=brokers.metadata_of(options))
+    return source, [*begin, "--model", "my.karma"]

@@ -31,7 +31,7 @@ _NAMES = {
 
 
 #: Options that apply to topics only.
-_OF_TOPICS = ("with_key", "with_timestamp", "with_header", "row_position", "row_header")
+_OF_TOPICS = (*connection.BESIDE, "row_position", "row_header")
 
 
 @click.command(cls=Command)

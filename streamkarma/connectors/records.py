@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamkarma.connectors.rows import Column
+from streamkarma.errors import RecordError
 
 #: The position of a record, by the names that a dead letter shows: ``{"line": 17}``.
 RecordPosition = dict[str, Any]
@@ -88,6 +89,20 @@ class Records:
             assert self.text is not None
             self._values = self.text.split(b"\n")[:-1]
         return self._values
+
+    def add_metadata(self, record: dict[str, Any], at: int) -> None:
+        """Add the metadata attributes of the record with this index to its fields.
+
+        Raises
+        ------
+        RecordError
+            If it has a field of the same name.
+        """
+        beside = {} if self.metadata is None else self.metadata[at]
+        for name, value in beside.items():
+            if name in record:
+                raise RecordError(f"{name!r} is both in the record and in its metadata")
+            record[name] = value
 
     def between(self, begin: int, end: int) -> Records:
         """The records from index ``begin`` up to, but not including, ``end``."""

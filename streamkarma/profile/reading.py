@@ -94,6 +94,7 @@ class Look:
                 if not value.strip():
                     continue
                 record = parse(value)
+                records.add_metadata(record, at)
                 flat = record if _NESTED.isdisjoint(map(type, record.values())) else flatten(record)
             except RecordError as error:
                 self.rejected += 1

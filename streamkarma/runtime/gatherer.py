@@ -84,8 +84,7 @@ class Gatherer:
         """Add one of the ``records``; RecordError if it cannot be used."""
         if self._nested and not is_flat(record):
             record = self._fields.flattened(record)
-        if self.records.metadata is not None:
-            self._add_metadata(record, at)
+        self.records.add_metadata(record, at)
         given = record.pop(self._fields.target, None)
         if self._task_model.is_no_label(given):
             given = None
@@ -233,14 +232,6 @@ class Gatherer:
         model = self._task_model.model
         kept = model.worth_keeping(record if is_flat(record) else flatten(record))
         return {**model.vocabulary.carried(), **kept}
-
-    def _add_metadata(self, record: dict[str, Any], at: int) -> None:
-        """Add the metadata attributes of a record."""
-        assert self.records.metadata is not None
-        for name, value in self.records.metadata[at].items():
-            if name in record:
-                raise RecordError(f"{name!r} is both in the record and in its metadata")
-            record[name] = value
 
     def _known(self, given: Any) -> bool:
         return not isinstance(given, (dict, list)) and (type(given), given) in self._accepted
