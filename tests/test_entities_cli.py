@@ -84,6 +84,17 @@ def test_predict_follows_a_stream_from_what_the_model_remembers(streamkarma: Pro
     assert score(device) == alone
 
 
+def test_predict_may_name_the_entity_of_the_model(streamkarma: Program) -> None:
+    told(streamkarma, "--entity", "device", "--model", "m", events=labelled(50))
+    told(streamkarma, "--model", "nobody", events=labelled(50))
+    rows = streamkarma("predict", "m", records=labelled(9)).rows
+    assert streamkarma("predict", "m", "--entity", "device", records=labelled(9)).rows == rows
+    for model, entity in (("m", "device"), ("nobody", "none")):
+        done = streamkarma("predict", model, "--entity", "other", records=labelled(9))
+        assert done.code == 2
+        assert done.stderr.startswith(f"streamkarma: {model} was made with entity {entity}, not other")
+
+
 def test_what_is_remembered_is_told(streamkarma: Program, tmp_path: Path) -> None:
     told(streamkarma, "--entity", "device", "--max-entities", "4", "--model", "m", events=labelled())
     model = json.loads(streamkarma("inspect", "m", "--json").stdout)["model"]

@@ -106,7 +106,7 @@ def test_predict_reads_a_topic_as_it_stands_and_leaves_no_trace(cluster: Cluster
         (["--no-learn", "--model", "m", "--share", "t"], "--share has no meaning with --no-learn"),
         (["--no-learn", "--model", "m", "--base", "m"], "--base has no meaning with --no-learn"),
         (["--no-learn", "--model", "m", "--refit", "trees"], "--refit has no meaning with --no-learn"),
-        (["--no-learn", "--model", "m", "--entity", "e"], "--entity has no meaning with --no-learn"),
+        (["--no-learn", "--model", "m", "--carry", "off"], "--carry has no meaning with --no-learn"),
         (["--no-learn", "--model", "m", "--no-scale"], "--scale has no meaning with --no-learn"),
         (["--no-learn", "--model", "m", "--checkpoint-every", "9"], "--checkpoint-every has no meaning"),
     ],

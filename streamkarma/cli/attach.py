@@ -14,7 +14,7 @@ from streamkarma.cli.config import config_option
 from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.errors import UsageError
-from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.learning import LEARNING, SCORED
 from streamkarma.parameters.running import RUNNING
 
 #: Default of --pending if a topic of labels is given.
@@ -126,7 +126,7 @@ def _learning(options: dict[str, Any]) -> dict[str, Any]:
 
 def _scoring(options: dict[str, Any]) -> dict[str, Any]:
     """The parts of a plan for scoring only."""
-    return {"model": options["model"], "learn": False, "follow": True, "options": plans.threshold(options)}
+    return {"model": options["model"], "learn": False, "follow": True, "options": plans.scoring(options)}
 
 
 #: Options that have no meaning with shared models, and why.
@@ -156,7 +156,7 @@ _ONLY_LEARNING = {
     *("regret", "regret_memory", "regret_seconds"),
     *("learner", "task", "positive", "unlabelled", "share_label"),
     *(declared.flag or name for name, declared in LEARNING.items()),
-} - {"threshold"}
+} - set(SCORED)
 
 
 def _check_scoring(options: dict[str, Any]) -> None:

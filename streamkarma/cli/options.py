@@ -6,7 +6,7 @@ import click
 
 from streamkarma.cli.declaring import Decorator, option, together
 from streamkarma.cli.value_types import above_zero, setting
-from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.learning import LEARNING, SCORED
 from streamkarma.parameters.running import RUNNING
 
 format = option(RUNNING["format"])
@@ -38,7 +38,7 @@ scored_fields = together(
     ),
 )
 
-scored_threshold = option(LEARNING["threshold"], _AS_LEARNED)
+scored_parameters = together(*(option(LEARNING[name], _AS_LEARNED) for name in SCORED))
 
 parameters = together(*(option(each) for each in LEARNING.values()))
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from streamkarma.errors import UsageError
 from streamkarma.parameters.kinds import NumbersByName, Texts, WordsByName
-from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.learning import LEARNING, SCORED
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
 
@@ -105,9 +105,9 @@ def strongest(options: dict[str, Any]) -> ExplanationLimits | None:
     return ExplanationLimits(options["explain"]) if options["explain"] else None
 
 
-def threshold(options: dict[str, Any]) -> dict[str, Any]:
-    """The one parameter of a learner that scoring takes, if it was given."""
-    return {} if options["threshold"] is None else {"threshold": options["threshold"]}
+def scoring(options: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a learner that scoring takes, as far as they were given."""
+    return {name: options[name] for name in SCORED if options[name] is not None}
 
 
 def learning(options: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.cli.value_types import above_zero, setting
 from streamkarma.errors import UsageError
+from streamkarma.parameters.learning import SCORED
 from streamkarma.parameters.running import RUNNING
 
 #: Options for learning only.
@@ -99,17 +100,16 @@ def _scoring(options: dict[str, Any]) -> Any:
     from streamkarma.spark.scoring import Scoring
 
     given = [name for name in _OF_LEARNING if options[name]]
-    parameters = plans.learner_options(options)
-    threshold = parameters.pop("threshold", None)
-    if given or parameters:
-        name = (given or list(parameters))[0].replace("_", "-")
+    given += [name for name in plans.learner_options(options) if name not in SCORED]
+    if given:
+        name = given[0].replace("_", "-")
         raise UsageError(f"--{name} has no meaning with --predict")
     if options["output"] is None:
         raise UsageError("--predict needs --output, a new folder for the predictions")
     plan = Plan(
         model=options["predict"],
         learn=False,
-        options={} if threshold is None else {"threshold": threshold},
+        options=plans.scoring(options),
         **_shared(options),
     )
     return Scoring(plan, options["output"])

@@ -76,7 +76,7 @@ def learn(**options: Any) -> None:
 @config_option
 @shared.format
 @shared.scored_fields
-@shared.scored_threshold
+@shared.scored_parameters
 @shared.predictions("-")
 @shared.output
 @shared.explain
@@ -92,9 +92,10 @@ def predict(**options: Any) -> None:
     offsets are committed.
 
     The names of the target, id, weight and ignored attributes are those the model was learned with,
-    unless given; so is the threshold. If events have the target, loss and metrics are reported.
+    unless given; so is the threshold. The memory of entities is in the model. If events have the
+    target, loss and metrics are reported.
     """
-    plan = {"learn": False, "follow": options["follow"], "options": plans.threshold(options)}
+    plan = {"learn": False, "follow": options["follow"], "options": plans.scoring(options)}
     _execute(options, model=options["model"], explaining=plans.strongest(options), **plan)
 
 

@@ -312,6 +312,8 @@ _ENTITIES = (
 
 #: By name, in the order of the help texts.
 LEARNING = {each.name: each for each in (*_LEARNING, *_COSTS, *_ENTITIES)}
+#: Those that scoring takes as well: how to decide, and the entity, which must be the model's.
+SCORED = ("threshold", "entity")
 
 
 def parameters_of(learner: str) -> frozenset[str]:
