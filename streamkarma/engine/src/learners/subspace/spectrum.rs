@@ -1,7 +1,6 @@
 //! Eigenvalues of symmetric matrices, and rotations.
 //!
-//! nalgebra's decomposition adds, multiplies and takes square roots in the same order on every processor (its matrix
-//! products do not, so none are used here).
+//! nalgebra's decompositions add, multiply and take square roots in the same order on every processor.
 
 use nalgebra::{DMatrix, SVD, SymmetricEigen};
 
