@@ -85,8 +85,8 @@ fn learns_waves_lines_boxes_and_missing_values() {
 #[test]
 fn adapts_to_abrupt_change() {
     let mut model = wide();
-    let error = follow(&mut model, 1000, |x, t| if t < 600 { x[1] } else { 1.0 - 2.0 * x[1] + x[2] });
-    assert!(error < 0.02 && model.refits.begun > 590, "{error} {}", model.refits.begun);
+    let error = follow(&mut model, 750, |x, t| if t < 350 { x[1] } else { 1.0 - 2.0 * x[1] + x[2] });
+    assert!(error < 0.02 && model.refits.begun > 340, "{error} {}", model.refits.begun);
 }
 
 #[test]
