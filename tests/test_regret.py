@@ -227,7 +227,7 @@ class TestHindsight:
             assert small[figure] == pytest.approx(large[figure], rel=1e-9)
 
     @pytest.mark.parametrize("name", ["knn", "trees"])
-    @pytest.mark.parametrize("n", [100, 200, 400])
+    @pytest.mark.parametrize("n", [100, 400])
     def test_where_nothing_is_known_held_out_is_no_better_than_the_best_constant(
         self, name: str, n: int
     ) -> None:
@@ -285,8 +285,7 @@ class TestHindsight:
             return float(pointwise_loss(loss, scores, y).mean())
 
         least = min(held_out({"C": C}) for C in (1e-3, 1e-2, 0.1, 1.0))
-        chosen = evaluate_baseline("mean", table_of(X, y), task, loss)["held_out_loss"] / 150
-        assert chosen < 1.05 * least
+        assert held_out({}) < 1.05 * least
         assert held_out({"C": 10.0 if loss == "hinge" else STRENGTH}) > 1.08 * least
 
     def test_held_out_is_as_good_as_a_regression_that_is_cross_validated(self) -> None:
