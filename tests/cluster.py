@@ -34,15 +34,6 @@ class Record(NamedTuple):
     timestamp_ms: int | None = None
 
 
-class Running(subprocess.Popen[str]):
-    """A process that is killed when the test fails."""
-
-    def __exit__(self, *error: Any) -> None:
-        if error[0] is not None:
-            self.kill()
-        super().__exit__(*error)
-
-
 class Cluster:
     """A broker's address, and operations on it; every test has its own topics and groups."""
 
@@ -184,7 +175,7 @@ class Cluster:
         return kept
 
 
-def until(true: Callable[[], bool], process: Running | ForkedProgram, seconds: float = 60.0) -> None:
+def until(true: Callable[[], bool], process: ForkedProgram, seconds: float = 60.0) -> None:
     """Wait for an effect of a running process."""
     waited = 0.0
     while not true():

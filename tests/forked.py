@@ -156,6 +156,11 @@ class ForkedProgram:
         self._process.join()
 
     @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
     def returncode(self) -> int | None:
         return self._process.exitcode
 
@@ -188,9 +193,9 @@ class ForkedProgram:
         return texts[0], texts[1]
 
     def send_signal(self, number: int) -> None:
-        if self._process.is_alive() and self._process.pid is not None:
+        if self._process.is_alive():
             with suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
