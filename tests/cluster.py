@@ -180,9 +180,10 @@ def until(true: Callable[[], bool], process: ForkedProgram, seconds: float = 60.
     waited = 0.0
     while not true():
         try:
-            process.wait(0.05)
+            # Some effects are looked for on the broker, which takes as long.
+            process.wait(0.1)
         except subprocess.TimeoutExpired:
-            waited += 0.05
+            waited += 0.1
         else:
             raise AssertionError(f"ended with {process.returncode}: {process.communicate()[1]}")
         if waited > seconds:

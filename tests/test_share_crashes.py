@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -91,6 +92,8 @@ def killed_at_random(cluster: Cluster, kills: int, seed: int) -> None:
             if left < kills:
                 cluster.put(source, spread(events(60, seed=sent, first=sent), 4))
                 sent += 60
+            else:
+                time.sleep(0.2)
             if rng.random() < 0.1:
                 rng.choice(alive).send_signal(signal.SIGTERM)
             for process in [each for each in alive if each.poll() is not None]:

@@ -167,7 +167,10 @@ fn first_split_matches_exhaustive_search() {
 #[test]
 fn state_round_trip_is_exact_and_predicting_has_no_effect() {
     for half_life in [0.0, 60.0] {
-        for (task, mut model) in all(half_life) {
+        // Many classes take long, and fade as few do.
+        for (task, mut model) in
+            all(half_life).into_iter().filter(|each| half_life == 0.0 || each.0 != Task::Many(20))
+        {
             teach(&mut model, task, 5, 200);
             let fresh = RefittedTrees::new(model.settings).unwrap();
             let other = trees(task != Task::Regression, half_life);
