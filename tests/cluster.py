@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +18,7 @@ import streamkarma
 from streamkarma.checkpoint import read
 from tests import forked
 from tests.broker import Broker
+from tests.forked import ForkedProgram
 
 #: A commit is acknowledged before it reaches the partitions of its transaction.
 _ENDING = ["PrepareCommit", "PrepareAbort"]
@@ -32,15 +32,6 @@ class Record(NamedTuple):
     key: bytes | None = None
     headers: list[tuple[str, bytes]] = []  # noqa: RUF012  # never modified
     timestamp_ms: int | None = None
-
-
-class Running(subprocess.Popen[str]):
-    """A process that is killed when the test fails."""
-
-    def __exit__(self, *error: Any) -> None:
-        if error[0] is not None:
-            self.kill()
-        super().__exit__(*error)
 
 
 class Cluster:
@@ -163,13 +154,9 @@ class Cluster:
         assert stdout or not done.stdout
         return done.stdout.decode() if stdout else said
 
-    def start(self, *given: str, group: str = "group", script: str | None = None) -> Running:
+    def start(self, *given: str, group: str = "group", script: str | None = None) -> ForkedProgram:
         """Start the program, or a script that runs it, and leave it running."""
-        how = ["-m", "streamkarma"] if script is None else ["-c", script]
-        return Running(
-            [sys.executable, *how, *self.arguments(*given, group=group)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
-        )  # fmt: skip
+        return ForkedProgram(self.arguments(*given, group=group), self.folder, script)
 
     def learn(self, lines: Sequence[bytes], *given: str, model: str = "reference.karma") -> list[Any]:
         """Learn the lines from a pipe, for predictions and a model to compare with."""
@@ -188,14 +175,15 @@ class Cluster:
         return kept
 
 
-def until(true: Callable[[], bool], process: Running, seconds: float = 60.0) -> None:
+def until(true: Callable[[], bool], process: ForkedProgram, seconds: float = 60.0) -> None:
     """Wait for an effect of a running process."""
     waited = 0.0
     while not true():
         try:
-            process.wait(0.05)
+            # Some effects are looked for on the broker, which takes as long.
+            process.wait(0.1)
         except subprocess.TimeoutExpired:
-            waited += 0.05
+            waited += 0.1
         else:
             raise AssertionError(f"ended with {process.returncode}: {process.communicate()[1]}")
         if waited > seconds:

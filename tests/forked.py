@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import warnings
@@ -20,7 +21,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext, ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from threading import Thread
+from typing import Any, Self
 
 from streamkarma.refit import background
 from streamkarma.regret import background_fit
@@ -42,14 +44,18 @@ _PATIENCE = 120
 
 
 def run(
-    arguments: Sequence[str], given: bytes, folder: Path, env: dict[str, str] | None = None
+    arguments: Sequence[str],
+    given: bytes,
+    folder: Path,
+    env: dict[str, str] | None = None,
+    script: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the program to its end, with bytes on its standard input.
+    """Run the program, or another script, to its end, with bytes on its standard input.
 
     With a different environment a new Python is started, because some variables affect its start.
     """
     if env is not None or not _CAN_FORK:
-        command = [sys.executable, "-m", "streamkarma", *arguments]
+        command = [sys.executable, *(["-m", "streamkarma"] if script is None else [script]), *arguments]
         whole = {**os.environ, **(env or {})}
         return subprocess.run(
             command, input=given, capture_output=True, cwd=folder, env=whole, timeout=_PATIENCE, check=False
@@ -57,7 +63,7 @@ def run(
     with TemporaryDirectory() as place:
         said = [Path(place, name) for name in ("out", "err")]
         from_us, to_it = _context().Pipe(duplex=False)
-        what = (list(arguments), folder, dict(os.environ), from_us, said)
+        what = (list(arguments), folder, dict(os.environ), from_us, said, script)
         process = _context().Process(target=_program, args=what)
         process.start()
         from_us.close()
@@ -79,12 +85,17 @@ def _context() -> ForkServerContext:
 
 
 def _program(
-    arguments: list[str], folder: Path, environment: dict[str, str], given: Connection, said: list[Path]
+    arguments: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    given: Connection,
+    said: Sequence[Path | Connection],
+    script: str | Path | None = None,
 ) -> None:
     os.dup2(given.fileno(), 0)
     given.close()
     for number, stream in enumerate(said, start=1):
-        with stream.open("wb") as file:
+        with stream.open("wb") if isinstance(stream, Path) else stream as file:
             os.dup2(file.fileno(), number)
     # The objects from the start of the server are closed, or belong to other streams.
     sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
@@ -96,7 +107,101 @@ def _program(
     sys.argv[1:] = arguments
     # The server knows only the process that started it: this one would start, and fill, a server of its own.
     fork_workers("fork")
-    runpy.run_module("streamkarma", run_name="__main__", alter_sys=True)
+    if script is None:
+        runpy.run_module("streamkarma", run_name="__main__", alter_sys=True)
+    elif isinstance(script, Path):
+        sys.path[0], sys.argv[0] = str(script.parent), str(script)
+        runpy.run_path(str(script), run_name="__main__")
+    else:
+        exec(script, {"__name__": "__main__"})
+
+
+class ForkedProgram:
+    """The program, left running, with what tests need of the interface of ``subprocess.Popen``.
+
+    It is killed when the test fails.
+
+    Parameters
+    ----------
+    arguments
+        Its arguments.
+    folder
+        The folder in which it runs.
+    script
+        What to run instead, with these arguments; it may change the program first.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path, script: str | None = None) -> None:
+        context = _context()
+        given, to_it = context.Pipe(duplex=False)
+        pipes = [context.Pipe(duplex=False) for _ in range(2)]
+        said = [end for _, end in pipes]
+        what = (list(arguments), folder, dict(os.environ), given, said, script)
+        self._process = context.Process(target=_program, args=what)
+        self._process.start()
+        for end in (given, *said):
+            end.close()
+        self.stdin, (self.stdout, self.stderr) = _file(to_it, "w"), (_file(end, "r") for end, _ in pipes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is not None:
+            self.kill()
+        with suppress(BrokenPipeError):
+            self.stdin.close()
+        for file in (self.stdout, self.stderr):
+            file.close()
+        self._process.join()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("streamkarma", timeout or 0.0)
+        return self._process.exitcode
+
+    def communicate(self, given: str = "", timeout: float | None = None) -> tuple[str, str]:
+        """Send it the rest of its input, and wait for its end; returns what it wrote and nobody read."""
+        with suppress(BrokenPipeError), self.stdin:
+            self.stdin.write(given)
+        texts = ["", ""]
+
+        def read(number: int, file: Any) -> None:
+            texts[number] = file.read()
+
+        readers = [
+            Thread(target=read, args=each, daemon=True) for each in enumerate((self.stdout, self.stderr))
+        ]
+        for reader in readers:
+            reader.start()
+        self.wait(timeout)
+        for reader in readers:
+            reader.join()
+        return texts[0], texts[1]
+
+    def send_signal(self, number: int) -> None:
+        if self._process.is_alive():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._process.kill()
 
 
 class ForkedWorker:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from streamkarma import KARMAClassifier
+from tests import forked
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = ("karma", "river-adagrad-0.1", "river-impute")
@@ -140,8 +140,9 @@ def test_the_table_and_the_file_have_the_same_rows(tmp_path: Path) -> None:
     learners = [*QUICK, "complete vectors"]
     file = tmp_path / "rows.json"
     options = [*(f"--learners={learner}" for learner in learners), "--only=blocks", "--events=1000"]
-    command = [sys.executable, str(EXAMPLES / "accuracy.py"), *options, f"--json={file}"]
-    _, _, *lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    done = forked.run([*options, f"--json={file}"], b"", tmp_path, script=EXAMPLES / "accuracy.py")
+    assert done.returncode == 0, done.stderr
+    _, _, *lines = done.stdout.decode().splitlines()
     rows = json.loads(file.read_bytes())
     assert [row["learner"] for row in rows] == learners
     for line, row in zip(lines, rows, strict=True):

@@ -25,9 +25,9 @@ QUICK: dict[str, dict[str, Any]] = {
     "GenRBF": {"C": 1.0, "width": 0.5},
     "GeometricMargin": {"C": 1.0},
     "Imputed": {"C": 1.0},
-    "InfiniteImputations": {"C": 1.0, "width": 0.5},
-    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 40},
-    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 40},
+    "InfiniteImputations": {"C": 1.0, "width": 0.5, "max_iter": 10},
+    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 20},
+    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 20},
     "MeanFeat": {"C": 1.0, "width": 0.5},
     "MissingValueTrees": {"trees": 10},
     "Projection": {"C": 1.0},
@@ -147,15 +147,15 @@ class TestEveryBaseline:
             assert len(answers) == 61
             assert np.isfinite(np.asarray(answers, dtype=float)).all()
 
-    @pytest.mark.parametrize("unit", [2.0**-600, 2.0**-50, 2.0**600])
-    def test_the_units_of_the_columns_do_not_matter(self, name: str, unit: float) -> None:
-        if name == "svd" and unit != 2.0**-50:
-            pytest.skip("it takes the table as it is, whose squares are no numbers")
+    def test_the_units_of_the_columns_do_not_matter(self, name: str) -> None:
         X, along = table()
         X[:, 0] = np.where(np.isnan(X[:, 0]), along, X[:, 0])
         own = cheap(name, "binary").fit(X, along > 0).decision_function(X)
-        others = cheap(name, "binary").fit(X * unit, along > 0).decision_function(X * unit)
-        assert others == pytest.approx(own, rel=1e-3, abs=1e-3)
+        # It takes the table as it is, whose squares may be no numbers.
+        extreme = [] if name == "svd" else [2.0**-600, 2.0**600]
+        for unit in [2.0**-50, *extreme]:
+            others = cheap(name, "binary").fit(X * unit, along > 0).decision_function(X * unit)
+            assert others == pytest.approx(own, rel=1e-3, abs=1e-3), unit
 
     def test_one_class_only_is_always_the_answer(self, name: str) -> None:
         X, _ = table()

@@ -160,8 +160,8 @@ def test_the_regret_of_such_a_run_is_under_the_bound_shown(
     )
     assert 0 < said["regret"] < said["total"]
     # Without complete vectors the computable part is shown.
-    done = streamkarma("learn", *paper, "--regret", "zero", "--ignore", "full", "--summary", "s.json",
-                       records=events)  # fmt: skip
+    done = streamkarma("learn", *paper, "--regret", "zero", "--regret-memory", "24", "--ignore", "full",
+                       "--summary", "s.json", records=events)  # fmt: skip
     assert done.code == 0
     known = json.loads((tmp_path / "s.json").read_text())["bound"]
     assert (known["gamma"], known["rho"]) == (said["gamma"], said["rho"])

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import forked
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -39,10 +40,10 @@ def data(tmp_path: Path) -> Path:
 def run(name: str, *options: str | Path, records: list[dict[str, Any]] | None = None) -> list[str]:
     """The lines printed by a program that must succeed."""
     lines = "".join(json.dumps(record) + "\n" for record in records or [])
-    command = [sys.executable, EXAMPLES / name, *options]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True)
+    arguments = [str(option) for option in options]
+    done = forked.run(arguments, lines.encode(), EXAMPLES.parent, script=EXAMPLES / name)
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return done.stdout.decode().splitlines()
 
 
 def test_the_last_values_are_filled_in_and_no_label() -> None:

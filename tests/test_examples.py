@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from river import datasets
 
+from tests import forked
 from tests.cluster import Cluster
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -29,8 +30,16 @@ def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> by
     return done.stdout
 
 
-def example(name: str, *options: str) -> bytes:
-    return run(sys.executable, EXAMPLES / name, *options)
+def ended(name: str, *options: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """The end of an example, which runs in a process of its own."""
+    return forked.run(options, given, EXAMPLES.parent, script=EXAMPLES / name)
+
+
+def example(name: str, *options: str, given: bytes = b"") -> bytes:
+    """Standard output of an example that must succeed."""
+    done = ended(name, *options, given=given)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
 
 
 @pytest.fixture
@@ -143,9 +152,7 @@ def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
         "words": lambda before, after: after == "N/A",
     }[kind]
     lines = "".join(json.dumps({"x": value, "y": 1}) + "\n" for value in values)
-    command = [sys.executable, EXAMPLES / "spoil.py", kind]
-    done = subprocess.run(command, input=lines.encode(), capture_output=True, check=True)
-    after = [json.loads(line) for line in done.stdout.splitlines()]
+    after = events_of(example("spoil.py", kind, given=lines.encode()))
     assert {event["y"] for event in after} == {1}
     pairs = list(zip(values, (event["x"] for event in after), strict=True))
     assert mean(map(wrong, *zip(*pairs, strict=True))) == pytest.approx(share, rel=0.4)
@@ -157,9 +164,7 @@ def test_a_share_of_the_values_is_spoilt(kind: str, share: float) -> None:
 )
 def test_attributes_are_added_or_left_out(kind: str, names: float) -> None:
     lines = "".join(json.dumps({"x": float(n), "y": n % 2}) + "\n" for n in range(2000))
-    command = [sys.executable, EXAMPLES / "spoil.py", kind]
-    done = subprocess.run(command, input=lines.encode(), capture_output=True, check=True)
-    records = [json.loads(line) for line in done.stdout.splitlines()]
+    records = events_of(example("spoil.py", kind, given=lines.encode()))
     assert mean(len(record) for record in records) == pytest.approx(
         names, abs=0.3 if kind == "columns" else 0.03
     )
@@ -197,10 +202,10 @@ def test_the_budget_table() -> None:
 
 
 def test_the_table_of_streams(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streamkarma", "generate", "lowrank", "--events", "500"]
     for seed, name in enumerate(["first", "second"]):
+        command = ["generate", "lowrank", "--events", "500", "--seed", str(seed)]
         with gzip.open(tmp_path / f"{name}.jsonl.gz", "wb") as file:
-            file.write(run(*command, "--seed", str(seed)))
+            file.write(forked.run(command, b"", tmp_path).stdout)
     header, *rows = example("haphazard.py", str(tmp_path)).decode().splitlines()
     assert header.split() == ["stream", "events", "balanced", "accuracy", "AUC", "log", "loss"]
     assert [row.split()[0] for row in rows] == ["first", "second"]
@@ -213,7 +218,7 @@ def test_the_table_of_streams(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_streams_is_wrong_usage(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, EXAMPLES / "haphazard.py", tmp_path], capture_output=True)
+    done = ended("haphazard.py", str(tmp_path))
     assert done.returncode == 2
     assert b"there is no *.jsonl.gz" in done.stderr
 
@@ -266,9 +271,11 @@ def test_wrong_inputs_are_said_in_one_line(
 
 def test_too_few_late_labels_are_no_table() -> None:
     options = ["--delay", "100", "--events", "300", "--learner", "explicit"]
-    done = subprocess.run([sys.executable, EXAMPLES / "late.py", *options], capture_output=True, text=True)
+    done = ended("late.py", *options)
     assert done.returncode == 2
-    assert done.stderr.endswith("Error: no label comes for an event from number 200 on; give more --events\n")
+    assert done.stderr.decode().endswith(
+        "Error: no label comes for an event from number 200 on; give more --events\n"
+    )
 
 
 def test_baselines_side_by_side(tmp_path: Path) -> None:
@@ -288,9 +295,9 @@ def test_the_papers_tables_with_tables_of_another(tmp_path: Path) -> None:
     for name in ("mammographic", "wisconsin"):
         rows = [f"{n},{'' if n % 4 else 1},{n % 2}" for n in range(24)]
         (tmp_path / f"{name}.csv").write_text("a,b,target\n" + "\n".join(rows) + "\n")
-    done = subprocess.run([sys.executable, EXAMPLES / "papers.py", tmp_path], capture_output=True, text=True)
+    done = ended("papers.py", str(tmp_path))
     assert done.returncode == 1
-    assert re.search(r"wisconsin +zero +0\.\d+ +paper 0\.03", done.stdout)
+    assert re.search(r"wisconsin +zero +0\.\d+ +paper 0\.03", done.stdout.decode())
 
 
 def test_labels_follow_their_events_as_late_as_asked_for() -> None:

@@ -10,7 +10,8 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewPartitions
 
-from tests.cluster import Cluster, Record, Running, events, last, lines, spread, until
+from tests.cluster import Cluster, Record, events, last, lines, spread, until
+from tests.forked import ForkedProgram
 
 
 def keyed(records: list[dict[str, Any]], partitions: int, first: int = 0) -> list[Record]:
@@ -38,7 +39,7 @@ def test_partitions_change_hands_and_each_event_is_learned_once(
     def learned(model: str) -> int:
         return int(cluster.kept(model)["events"]) if (cluster.folder / model).exists() else 0
 
-    def start(model: str) -> Running:
+    def start(model: str) -> ForkedProgram:
         where = [] if sent else ["--predictions", f"{model}.jsonl"]
         return cluster.start(source, "--model", model, *where, *arguments)
 

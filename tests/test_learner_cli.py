@@ -155,7 +155,7 @@ def test_the_weights_of_the_experts_are_shown(streamkarma: Program, tmp_path: Pa
 def test_several_learners_in_one_comparison(streamkarma: Program, tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
     done = streamkarma("regret", "e.jsonl", "--learner", "explicit, auto", "--baselines", "mean",
-                       "--json", "r.json", "--plot", "r.svg")  # fmt: skip
+                       "--regret-memory", "24", "--json", "r.json", "--plot", "r.svg")  # fmt: skip
     assert done.code == 0, done.stderr
     report = json.loads((tmp_path / "r.json").read_text())
     assert list(report["learners"]) == ["explicit", "auto"]

@@ -117,13 +117,18 @@ KINDS = dict.fromkeys(kind for *pair, _ in FORMS.values() for kind in pair)
 EXTRA_EXPERTS = [dummy.PriorClassifier()]
 
 
-@pytest.mark.parametrize(
-    "model",
-    [*(kind() for kind in KINDS), KARMAMixtureClassifier(extra_experts=EXTRA_EXPERTS), SubspaceImputer()],
-)
+@pytest.mark.parametrize("model", [*(kind() for kind in KINDS), SubspaceImputer()])
 def test_river_finds_nothing_wrong(model: Any) -> None:
     assert not model._unit_test_skips()
     checks.check_estimator(model)
+
+
+def test_river_finds_nothing_wrong_with_extra_experts() -> None:
+    model = KARMAMixtureClassifier(extra_experts=EXTRA_EXPERTS)
+    for check in checks.yield_checks(model):
+        # The memory of the mixture alone is checked above; with the long streams for it this takes seconds.
+        if check.__name__ != "check_bounded_memory_growth":
+            check(model.clone())
 
 
 @every_form

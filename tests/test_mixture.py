@@ -61,7 +61,7 @@ def said(mixing: Aggregator, scores: Array) -> Array:
     return mixing.run(scores, np.full(events, np.nan), np.ones(events))[0]
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), experts=st.integers(1, 5), loud=st.floats(0.01, 50.0))
 def test_two_classes_are_mixed_as_the_text_says(seed: int, experts: int, loud: float) -> None:
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def test_numbers_are_mixed_as_the_text_says() -> None:
     np.testing.assert_allclose(losses, (mixed[:, 0] - targets) ** 2)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10_000), experts=st.integers(1, 5), switches=st.integers(0, 4))
 def test_the_mixture_loses_little_to_the_best_member_of_each_stretch(
     seed: int, experts: int, switches: int

@@ -314,7 +314,8 @@ def test_a_model_file_goes_on(tmp_path: Path) -> None:
 
     def learn(model: str, events: list[dict[str, Any]]) -> Any:
         Path(paths["in"]).write_text("".join(json.dumps(event) + "\n" for event in events))
-        plan = {"fields": {"target": "y"}, "options": FEW, "learner": "auto", "regret": "zero"}
+        plan = {"fields": {"target": "y"}, "options": FEW, "learner": "auto"}
+        plan |= {"regret": "zero", "regret_memory": 24}
         run = run_of(input=paths["in"], model=paths[model], predictions=None, quiet=True, **plan)
         run.execute()
         return bits(run.session.task_model.model)

@@ -11,7 +11,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.cluster import Cluster, Record, Running, events, lines, spread, until
+from tests.cluster import Cluster, Record, events, lines, spread, until
+from tests.forked import ForkedProgram
 from tests.test_crashes import deadly
 from tests.test_share_crashes import SOON
 
@@ -32,7 +33,7 @@ def predicted(cluster: Cluster, given: list[dict[str, Any]], *more: str) -> list
     return [json.loads(line) for line in printed.splitlines()]
 
 
-def said_by(process: Running) -> str:
+def said_by(process: ForkedProgram) -> str:
     """Terminate a process, and return its messages."""
     process.terminate()
     said = process.communicate(timeout=60)[1]
@@ -168,7 +169,7 @@ def test_a_new_model_is_used_from_then_on_and_a_broken_one_is_not(cluster: Clust
     path = cluster.folder / model
     expected = []
 
-    def put(begin: int, process: Running) -> None:
+    def put(begin: int, process: ForkedProgram) -> None:
         expected.extend(predicted(cluster, given[begin : begin + 100]))
         cluster.put(source, given[begin : begin + 100])
         until(lambda: len(cluster.rows(output)) >= begin + 100, process)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import signal
+import time
 from contextlib import ExitStack
 
 import pytest
 
-from tests.cluster import Cluster, Running, events, spread
+from tests.cluster import Cluster, events, spread
+from tests.forked import ForkedProgram
 from tests.sharing import by_partition, check_partitions, snapshots
 from tests.test_crashes import deadly
 
@@ -80,7 +82,7 @@ def killed_at_random(cluster: Cluster, kills: int, seed: int) -> None:
     arguments = [source, "--output-topic", output, "--share", share, *LEARNING, *SOON]
     arguments += ["--checkpoint-every", "120", "--share-every", "0.2", "-X", "max_poll_records=40"]
     deaths = [deadly(rng.choice(MOMENTS), rng.randrange(1, 12), rng.random() < 0.5) for _ in range(kills)]
-    alive: list[Running] = []
+    alive: list[ForkedProgram] = []
     sent = left = 0
     with ExitStack() as stack:
         while left < kills or len(cluster.rows(output)) < sent:
@@ -90,6 +92,8 @@ def killed_at_random(cluster: Cluster, kills: int, seed: int) -> None:
             if left < kills:
                 cluster.put(source, spread(events(60, seed=sent, first=sent), 4))
                 sent += 60
+            else:
+                time.sleep(0.2)
             if rng.random() < 0.1:
                 rng.choice(alive).send_signal(signal.SIGTERM)
             for process in [each for each in alive if each.poll() is not None]:

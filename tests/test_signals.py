@@ -16,7 +16,9 @@ import pytest
 
 from streamkarma.connectors.jsonlines.inputs import Input
 from streamkarma.runtime.signals import StopSignal
-from tests.cluster import Running, events, lines, until
+from tests import forked
+from tests.cluster import events, lines, until
+from tests.forked import ForkedProgram
 
 INTERRUPTED = """
 import sys
@@ -92,16 +94,12 @@ main()
 """
 
 
-def start(folder: Path, *arguments: str, script: str | None = None) -> Running:
+def start(folder: Path, *arguments: str, script: str | None = None) -> ForkedProgram:
     """Start the program."""
-    how = ["-m", "streamkarma"] if script is None else ["-c", script]
-    return Running(
-        [sys.executable, *how, *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-    )  # fmt: skip
+    return ForkedProgram(arguments, folder, script)
 
 
-def waits_in(process: Running, where: str) -> Callable[[], bool]:
+def waits_in(process: ForkedProgram, where: str) -> Callable[[], bool]:
     """Whether the process waits in a function of the kernel with this in its name."""
     if sys.platform != "linux":
         pytest.skip("only Linux tells")
@@ -113,9 +111,7 @@ def test_a_signal_ends_the_wait_for_a_reader(tmp_path: Path, command: str) -> No
     (tmp_path / "in").write_bytes(b"\n".join(lines(events(2000))))
     learn = ["learn", "in", "--learner", "explicit", "--model", "m"]
     if command == "predict":
-        subprocess.run(
-            [sys.executable, "-m", "streamkarma", *learn, "--no-predictions"], cwd=tmp_path, check=True
-        )
+        forked.run([*learn, "--no-predictions"], b"", tmp_path).check_returncode()
     given = learn if command == "learn" else ["predict", "m", "in"]
     with start(tmp_path, *given, "--summary", "s.json", script=IMPATIENT) as process:
         until(waits_in(process, "pipe_write"), process)

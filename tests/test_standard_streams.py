@@ -11,6 +11,8 @@ import pytest
 
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.synthetic import StreamSpec, records
+from tests import forked
+from tests.forked import ForkedProgram
 
 EVENTS = b"".join(json.dumps(e).encode() + b"\n" for e in records(StreamSpec(attributes=6, rank=3), 300))
 LEARN = "learn --learner explicit --quiet"
@@ -90,6 +92,15 @@ def test_a_file_that_may_grow_no_further(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (tmp_path / f"{name}1").read_bytes()
 
 
+#: As after ``ulimit -f 0``: no file may have any bytes.
+WITHOUT_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from streamkarma.cli import main
+main()
+"""
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -104,10 +115,11 @@ def test_a_result_that_cannot_be_written_leaves_the_previous_one(tmp_path: Path,
     name = command.split()[-1]
     (tmp_path / name).write_text("the previous one")
     (tmp_path / name).chmod(0o604)
-    done = shell(command, tmp_path, before="ulimit -f 0;")
-    assert (done.returncode, done.stderr) == (1, f"streamkarma: cannot write {name}: File too large\n")
+    with ForkedProgram(command.split(), tmp_path, WITHOUT_FILES) as process:
+        said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said) == (1, f"streamkarma: cannot write {name}: File too large\n")
     assert (tmp_path / name).read_text() == "the previous one"
-    assert shell(command, tmp_path).returncode == 0
+    assert forked.run(command.split(), b"", tmp_path).returncode == 0
     assert (tmp_path / name).read_text() != "the previous one"
     # Nobody gets other rights to it, and neither attempt leaves another file.
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o604

@@ -179,6 +179,7 @@ def test_regret_takes_tables(streamkarma: Program, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(as_csv(ROWS[:100]))
     (tmp_path / "t.jsonl").write_bytes(as_json(ROWS[:100]))
     options = ["--learner", "explicit,bins", "--regret", "mean", "--json", "--quiet"]
+    options += ["--regret-memory", "24"]
     reports = [json.loads(streamkarma("regret", name, *options).stdout) for name in ("t.csv", "t.jsonl")]
     curves = [{n: each["curve"] for n, each in report["learners"].items()} for report in reports]
     assert curves[0] == curves[1]

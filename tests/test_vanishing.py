@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.broker import Broker
-from tests.cluster import Cluster, Running, events, last, lines
+from tests.cluster import Cluster, events, last, lines
+from tests.forked import ForkedProgram
 
 #: Small fetches, so that the first of them do not have all records.
 SMALL = ("-X", "max_partition_fetch_bytes=3000", "-X", "max_poll_records=50")
@@ -38,13 +37,9 @@ main()
 """
 
 
-def paused(cluster: Cluster, *arguments: str) -> Running:
+def paused(cluster: Cluster, *arguments: str) -> ForkedProgram:
     """Start the program, and wait until it has read a little."""
-    process = Running(
-        [sys.executable, "-c", PAUSED, *arguments, "--summary", "s.json"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cluster.folder,
-    )  # fmt: skip
-    assert process.stderr is not None
+    process = ForkedProgram([*arguments, "--summary", "s.json"], cluster.folder, PAUSED)
     assert any(line == "paused\n" for line in iter(process.stderr.readline, "")), "it ended before"
     return process
 
@@ -57,7 +52,7 @@ def filled(cluster: Cluster) -> str:
     return source
 
 
-def predicting(cluster: Cluster, source: str) -> Running:
+def predicting(cluster: Cluster, source: str) -> ForkedProgram:
     """Start to predict a topic."""
     return paused(cluster, "predict", "m", source, "--brokers", cluster.address, *SMALL,
                   "--connect-timeout", "1")  # fmt: skip

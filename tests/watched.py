@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPResponse
@@ -17,29 +14,16 @@ from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.forked import ForkedProgram
+
 
 class Watched:
     """The program, learning from a pipe, with ``--metrics``."""
 
     def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
-        self._said = (folder / "said").open("w+")
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "streamkarma",
-                "learn",
-                "--no-predictions",
-                "--metrics",
-                str(port),
-                *options,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            cwd=folder,
-            env=dict(os.environ),
-        )
+        command = ["learn", "--no-predictions", "--metrics", str(port), *options]
+        self.process = ForkedProgram(command, folder)
+        self._said = ""
         self.address = self._until_said(r"http://[^\s\"]*/")
 
     def __enter__(self) -> Watched:
@@ -49,16 +33,11 @@ class Watched:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
-        self._said.close()
+        self.process.__exit__(kind, error, trace)
 
     def feed(self, records: Iterable[Any]) -> None:
         """Send records to it."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+        self.process.stdin.write("".join(json.dumps(record) + "\n" for record in records))
         self.process.stdin.flush()
 
     def ask(self, path: str, method: str = "GET") -> tuple[HTTPResponse, bytes]:
@@ -77,22 +56,20 @@ class Watched:
             answer, body = self.ask("/figures.json")
             if answer.status == 200 and (figures := json.loads(body))["summary"]["events"] == events:
                 return dict(figures)
+            time.sleep(0.02)
         raise AssertionError(body)
 
-    def end(self) -> tuple[bytes, str]:
+    def end(self) -> tuple[str, str]:
         """End its input; returns its standard output and error."""
-        output, _ = self.process.communicate(timeout=60)
-        self._said.seek(0)
-        return output, self._said.read()
+        output, said = self.process.communicate(timeout=60)
+        return output, self._said + said
 
     def _until_said(self, pattern: str) -> str:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            self._said.seek(0)
-            if found := re.search(pattern, self._said.read()):
+        for line in iter(self.process.stderr.readline, ""):
+            self._said += line
+            if found := re.search(pattern, line):
                 return found.group()
-            assert self.process.poll() is None
-        raise AssertionError(pattern)
+        raise AssertionError(f"{pattern} is not in {self._said}")
 
 
 def samples(text: bytes) -> dict[tuple[str, ...], float]:

@@ -63,7 +63,10 @@ fn blocks_and_restores_do_not_affect_resting() {
 #[test]
 fn predicting_first_changes_nothing() {
     for kind in KINDS {
-        Stream::new(kind, 2, TURN, EVENTS).assert_learned_as_if_at_once(true, TURN..TURN + 20);
+        let stream = Stream::new(kind, 2, TURN, EVENTS);
+        let mut model = stream.mixture(true);
+        stream.run(&mut model, 0, TURN);
+        stream.assert_learned_as_if_at_once(model, TURN..TURN + 20);
     }
 }
 

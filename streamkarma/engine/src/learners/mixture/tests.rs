@@ -317,7 +317,7 @@ fn extreme_scores_and_weights_stay_finite() {
 fn uncertainty(regression: bool, parts: u32, shares_label: bool) -> f64 {
     let parrot: Box<dyn Learner> = Box::new(Parrot { at: 0, classes: 1, steps: 0 });
     let mut model = Mixture::new(vec![("parrot".to_owned(), parrot)], 0, regression, 400.0).unwrap();
-    for t in 0..2000 {
+    for t in 0..1500 {
         let score = f64::from(t % 5) - 2.0;
         let label = if t % 3 == 0 { -1.0 } else { score.signum() };
         let values = [score];

@@ -167,8 +167,11 @@ fn first_split_matches_exhaustive_search() {
 #[test]
 fn state_round_trip_is_exact_and_predicting_has_no_effect() {
     for half_life in [0.0, 60.0] {
-        for (task, mut model) in all(half_life) {
-            teach(&mut model, task, 5, 400);
+        // Many classes take long, and fade as few do.
+        for (task, mut model) in
+            all(half_life).into_iter().filter(|each| half_life == 0.0 || each.0 != Task::Many(20))
+        {
+            teach(&mut model, task, 5, 200);
             let fresh = RefittedTrees::new(model.settings).unwrap();
             let other = trees(task != Task::Regression, half_life);
             assert_resumed(&mut model, &fresh, &other, task);
@@ -254,7 +257,7 @@ fn mean_survives_forgetting() {
     let event = Event::of(&[0, 1], &[0, 1], &[1.0, 0.5]);
     let mut score = [0.0];
     model.step(event, Lesson::of(3.0), &mut score);
-    for _ in 0..5000 {
+    for _ in 0..2000 {
         model.step(event, Lesson { weight: 1e-12, ..Lesson::of(3.0) }, &mut score);
     }
     assert!((score[0] - 3.0).abs() < 1e-9, "{score:?}");
