@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
-from kafka import KafkaAdminClient, errors
+from kafka import KafkaAdminClient, TopicPartition, errors
 from kafka.admin import ConfigResource
 
 import streamkarma
@@ -133,6 +133,25 @@ def test_entities_that_are_no_attributes_are_followed_in_each_partition(cluster:
     check_partitions(cluster, share, source, by_partition(cluster, source, 2), *options)
     cluster.pull("--share", share, "--model", "pulled")
     assert "device" not in streamkarma.load(cluster.folder / "pulled").vocabulary.attributes
+
+
+def test_expired_records_that_nobody_could_read_are_not_lost(cluster: Cluster) -> None:
+    source, share = cluster.topic("in"), cluster.name("share")
+    arguments = [source, "--share", share, *LEARNING, "--until-end"]
+    given = events(15)
+    cluster.put(source, given[:10])
+    cluster.attach(*arguments)
+    cluster.abort(source, events(20))
+    cluster.attach(*arguments)
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    # All of them, and the mark that ends the transaction.
+    admin.delete_records({TopicPartition(source, 0): 31})
+    admin.close()
+    cluster.put(source, given[10:])
+    assert "lost" not in cluster.attach(*arguments)
+    found = snapshots(cluster, share)[f"{source}/0"]
+    cluster.learn(lines(given), *LEARNING, model="alone")
+    assert (found.next, state_of(found.content)) == (36, cluster.state("alone"))
 
 
 def test_models_that_go_on_from_another(cluster: Cluster) -> None:

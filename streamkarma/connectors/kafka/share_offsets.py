@@ -49,8 +49,10 @@ class SharedOffsets(Offsets):
         self._note_time()
 
     def skip(self, partition: TopicPartition, end: int) -> None:
-        """Note that nobody can read what lies before ``end``; it goes with the partition's next commit."""
+        """Note that nobody can read what lies before ``end``; it goes with the partition's next model."""
+        self._journal.add(partition, self.positions[partition], end)
         self.positions[partition] = end
+        self._context.save_part(name_of(*partition))
 
     def forget(self, topic: str) -> None:
         """Drop the offsets of a deleted topic, but not what was learned from it."""
