@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from arguments import COUNT, LEARNER, SEED, Example
 
 from streamkarma.estimators.learners import create
 
@@ -106,13 +107,13 @@ def measure(stream: Iterator[Record], events: int, learner: str, options: dict[s
             errors, tenth = 0, tenth + 1
 
 
-@click.command(help=__doc__)
+@click.command(cls=Example, help=__doc__)
 @click.argument("kind", type=click.Choice(["categories", "attributes"]))
-@click.option("--events", default=1_000_000, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--measure", "learner", metavar="LEARNER", help="Learn the stream, and print how it went.")
-@click.option("--max-coordinates", type=int, help="Places for numbers and categories.")
-@click.option("--max-attributes", type=int, help="Places for attributes.")
+@click.option("--events", type=COUNT, default=1_000_000, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
+@click.option("--measure", "learner", type=LEARNER, help="Learn the stream, and print how it went.")
+@click.option("--max-coordinates", type=COUNT, help="Places for numbers and categories.")
+@click.option("--max-attributes", type=COUNT, help="Places for attributes.")
 def main(kind: str, events: int, seed: int, learner: str | None, **options: int | None) -> None:
     """Print or learn the stream."""
     stream = {"categories": categories, "attributes": attributes}[kind](random.Random(seed))
