@@ -307,7 +307,11 @@ def test_a_broker_that_is_not_there_is_said_in_one_line(name: str) -> None:
 @pytest.mark.parametrize(
     ("failing", "code", "said"),
     [
-        ("streamkarma.load('nothing')", 1, "Error: cannot read the model nothing: No such file or directory\n"),
+        (
+            "streamkarma.load('nothing')",
+            1,
+            "Error: cannot read the model nothing: No such file or directory\n",
+        ),
         ("subprocess.run(program, check=True, capture_output=True)", 3, "out of paper\n"),
         ("subprocess.run(program, check=True, stderr=subprocess.DEVNULL)", 3, ""),
     ],

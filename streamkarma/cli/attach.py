@@ -90,7 +90,7 @@ def attach(**options: Any) -> None:
     if learns:
         _check_share(options)
         if options["label_topic"] is not None and options["pending"] == 0:
-            raise UsageError("--label-topic has no meaning with --pending 0")
+            raise UsageError("--label-topic has no meaning with --pending 0; leave one of them out")
     else:
         _check_scoring(options)
     at = Attachment(
@@ -169,5 +169,6 @@ def _check_scoring(options: dict[str, Any]) -> None:
         given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
         if name in _ONLY_LEARNING and given and options[name] not in (None, ()):
             raise UsageError(
-                f"{parameter.opts[0]} has no meaning with --no-learn: the model is as it was learned"
+                f"{parameter.opts[0]} has no meaning with --no-learn, which takes the model as it was "
+                "learned; leave one of them out"
             )

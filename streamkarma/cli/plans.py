@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from streamkarma.errors import UsageError
+from streamkarma.errors import UsageError, meaningless_without
 from streamkarma.parameters.kinds import NumbersByName, Texts, WordsByName
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
@@ -86,7 +86,7 @@ def check_alone(names: Iterable[str], needed: str) -> None:
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needed}")
+            raise meaningless_without(f"--{name.replace('_', '-')}", f"--{needed}")
 
 
 def check_typed(names: Iterable[str], needed: str) -> None:
@@ -101,7 +101,7 @@ def strongest(options: dict[str, Any]) -> ExplanationLimits | None:
     from streamkarma.runtime.explaining import ExplanationLimits
 
     if options["explain"] and options["no_predictions"] and options.get("output_topic") is None:
-        raise UsageError("--explain has no meaning with --no-predictions")
+        raise UsageError("--explain has no meaning with --no-predictions; leave one of them out")
     return ExplanationLimits(options["explain"]) if options["explain"] else None
 
 
