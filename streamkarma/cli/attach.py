@@ -72,6 +72,7 @@ PENDING = 10_000
 @shared.predictions("-, or none with --output-topic")
 @shared.output
 @shared.explain
+@shared.workers("1")
 def attach(**options: Any) -> None:
     """Predict and learn the events of Kafka topics, each once.
 
@@ -113,7 +114,11 @@ def attach(**options: Any) -> None:
     )
     printed = "-" if options["output_topic"] is None else None
     plan = Plan(**plans.outputs(options, printed), **(_learning if learns else _scoring)(options))
-    plan = plan._replace(max_events=options["max_events"], explaining=plans.strongest(options))
+    plan = plan._replace(
+        workers=options["workers"] or 1,
+        max_events=options["max_events"],
+        explaining=plans.strongest(options),
+    )
     plans.execute(plan, TopicSource(at, plan.model if learns else None), options["metrics"])
 
 

@@ -39,7 +39,7 @@ _WINDOW = 1000
 @click.option("--json", is_flag=True, help="Print the ranking as one JSON object.")
 @shared.predictions("-")
 @shared.output
-@shared.workers
+@shared.file_workers
 def explain(**options: Any) -> None:
     """Show what each attribute contributes to the scores of a model.
 
