@@ -72,8 +72,11 @@ def test_shared_models_explain_what_they_predict_and_learn_no_differently(cluste
 @pytest.mark.parametrize("strategy", [pytest.param("range", marks=pytest.mark.slow), "cooperative-sticky"])
 def test_models_move_with_their_partitions(cluster: Cluster, strategy: str) -> None:
     source, output, share = cluster.topic("in", 4), cluster.topic("out"), cluster.name("share")
-    given = events(2400)
-    arguments = [source, "--share", share, "--output-topic", output, *LEARNING, "--checkpoint-every", "150"]
+    given = [{**event, "device": f"d{n % 20}"} for n, event in enumerate(events(2400))]
+    # What entities said before moves with the partitions, too.
+    options = [*LEARNING, "--entity", "device", "--ignore", "device"]
+    arguments = [source, "--share", share, "--output-topic", output, *options, "--checkpoint-every", "150"]
+    arguments += ["--workers", "2"]
     arguments += ["--share-every", "0.2", "-X", f"partition_assignment_strategy={strategy}"]
     cluster.put(source, spread(given[:800], 4))
     with cluster.start(*arguments) as first:
@@ -88,7 +91,7 @@ def test_models_move_with_their_partitions(cluster: Cluster, strategy: str) -> N
             until(lambda: learned(cluster, share) >= 2400, second)
             second.send_signal(signal.SIGTERM)
             assert second.wait(10) == 143, second.communicate()[1]
-    check_partitions(cluster, share, source, by_partition(cluster, source, 4), *LEARNING)
+    check_partitions(cluster, share, source, by_partition(cluster, source, 4), *options)
     assert sorted(row["id"] for row in cluster.rows(output)) == list(range(2400))
 
 
