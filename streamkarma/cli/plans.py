@@ -65,7 +65,7 @@ def outputs(options: dict[str, Any], predictions: str | None = "-") -> dict[str,
     if without and options["predictions"] not in (None, "-"):
         strength, other = _strength("no_predictions"), _strength("predictions")
         if strength == other:
-            raise UsageError("--predictions and --no-predictions contradict each other")
+            raise UsageError("--predictions and --no-predictions contradict each other; leave one out")
         without = strength > other
     if options["predictions"] is not None:
         predictions = options["predictions"]
@@ -142,7 +142,7 @@ def _once(option: str, given: Iterable[tuple[str, str]]) -> dict[str, str]:
     words: dict[str, str] = {}
     for name, word in given:
         if words.setdefault(name, word) != word:
-            raise UsageError(f"--{option} {name}={words[name]} and {name}={word} contradict each other")
+            raise UsageError(f"--{option} {name}={words[name]} and {name}={word} contradict each other; leave one out")
     return words
 
 
