@@ -119,7 +119,10 @@ def test_a_file_for_all_commands_may_say_more_than_one_of_them_needs(
         ("learn --full a --kind a=text", "--kind a=… has no effect: --full a is not an attribute"),
         ("regret --kind y=text", "--kind y=… has no effect: --target y is not an attribute"),
         ("learn --sentinel y=-1", "--sentinel y=… has no effect: --target y is not an attribute"),
-        ("learn --kind a=text --kind a=number", "--kind a=text and a=number contradict each other; leave one out"),
+        (
+            "learn --kind a=text --kind a=number",
+            "--kind a=text and a=number contradict each other; leave one out",
+        ),
         (
             "learn --model m --fresh --resume-input",
             "--fresh starts a new model, and --resume-input continues one; leave one out",

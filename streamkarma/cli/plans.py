@@ -142,7 +142,8 @@ def _once(option: str, given: Iterable[tuple[str, str]]) -> dict[str, str]:
     words: dict[str, str] = {}
     for name, word in given:
         if words.setdefault(name, word) != word:
-            raise UsageError(f"--{option} {name}={words[name]} and {name}={word} contradict each other; leave one out")
+            both = f"--{option} {name}={words[name]} and {name}={word}"
+            raise UsageError(f"{both} contradict each other; leave one out")
     return words
 
 
