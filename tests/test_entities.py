@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamkarma import (
@@ -51,7 +51,8 @@ def carried(
         ages = {name: max(0.0, now - then) for name, (_, then) in last.items()}
         said = {name: value for name, (value, _) in last.items() if ages[name] <= longest}
         known = past.setdefault(device, [])
-        is_carried = known and now - known[-1][1] <= longest
+        # If times go backwards, the latest one holds.
+        is_carried = known and now - max(then for _, then in known) <= longest
         had = labels_of([label for label, _ in known]) if is_carried else {}
         if "device" in own:
             last.update((name, (value, now)) for name, value in own.items() if name != "device")
@@ -110,7 +111,14 @@ events = st.fixed_dictionaries(
 labels = st.one_of(st.none(), st.booleans(), numbers, st.sampled_from(["ham", "spam"]))
 
 
+def at_times(*times: int) -> list[tuple[dict[str, Any], Any]]:
+    """Events of one device, with labels."""
+    return [({"at": at, "device": "d1", "p": n}, n % 2 == 0) for n, at in enumerate(times)]
+
+
 @settings(max_examples=100)
+@example(at_times(10, 5, 12), "fill", "at", 4.0)
+@example(at_times(50, 40, 30, 20, 10), "last", "at", 4.0)
 @given(
     st.lists(st.tuples(events, labels), max_size=25),
     st.sampled_from(["fill", "last", "off"]),
