@@ -74,7 +74,8 @@ def rows_of(example: str, *columns: str) -> Callable[..., list[dict[str, Any]]]:
 
     def rows(ctx: click.Context, parameter: click.Parameter, file: Any) -> list[dict[str, Any]]:
         try:
-            found = json.load(file)
+            with file:
+                found = json.load(file)
         except ValueError:
             found = None
         complete = isinstance(found, list) and all(
