@@ -28,6 +28,7 @@ from typing import Any
 
 import click
 import numpy as np
+from arguments import Example, in_folder
 from numpy.typing import NDArray
 from rivals import RIVALS, Kinds, Rival
 from sklearn.linear_model import LogisticRegression
@@ -165,16 +166,18 @@ STREAMS = [*SYNTHETIC, *TABLES, STAYS, *HAPHAZARD]
 LEARNERS = [*OURS, *RIVALS, REFERENCE, *EXPERTS]
 
 
-@click.command()
+@click.command(cls=Example)
 @click.option("--data", type=FOLDER, help="Folder of the larger real streams.")
 @click.option("--streams", type=FOLDER, help="Folder of the small real streams.")
 @click.option("--only", type=click.Choice(STREAMS), multiple=True, help="Only these streams.")
 @click.option("--learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners.")
 @click.option("--experts", "with_experts", is_flag=True, help="The experts of auto, one by one, too.")
 @click.option("--events", type=click.IntRange(min=1), help="Maximum number of events of each stream.")
-@click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
+@click.option(
+    "--json", "file", metavar="FILE", callback=in_folder, help="Write the rows to this file as well."
+)
 def main(data: Path | None, streams: Path | None, only: Sequence[str], learners: Sequence[str],
-         with_experts: bool, events: int | None, file: Any) -> None:  # fmt: skip
+         with_experts: bool, events: int | None, file: str | None) -> None:  # fmt: skip
     """Print the table as Markdown, row by row."""
     found = sources(data, streams)
     if unknown := set(only) - set(found):
@@ -189,7 +192,7 @@ def main(data: Path | None, streams: Path | None, only: Sequence[str], learners:
             table.append(row)
             print(line(row), flush=True)
     if file:
-        json.dump(table, file, indent=1)
+        Path(file).write_text(json.dumps(table, indent=1))
 
 
 if __name__ == "__main__":

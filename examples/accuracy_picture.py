@@ -9,10 +9,10 @@ the whole stream, chosen in hindsight for each stream.
 
 from __future__ import annotations
 
-import argparse
-import json
 from typing import Any
 
+import click
+from arguments import Example, picture, rows_of
 from matplotlib.figure import Figure
 
 #: From a palette for the colour-blind.
@@ -64,9 +64,16 @@ def figure(table: list[dict[str, Any]]) -> Figure:
     return sheet
 
 
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.argument(
+    "figures",
+    type=click.File(),
+    callback=rows_of("accuracy.py", "stream", "learner", "events", "of", "error"),
+)
+@click.argument("path", metavar="PICTURE", callback=picture)
+def main(figures: list[dict[str, Any]], path: str) -> None:
+    figure(figures).savefig(path)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("figures", type=argparse.FileType(), help="JSON file to draw")
-    parser.add_argument("picture", help="file to write, .png or .svg")
-    given = parser.parse_args()
-    figure(json.load(given.figures)).savefig(given.picture)
+    main()

@@ -9,13 +9,15 @@ all machines.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import click
+from arguments import COUNT, LEARNER, Example
 
 from streamkarma import spark
 from streamkarma.spark.session import started
@@ -39,20 +41,19 @@ def score(model: Path, events: Path, folder: Path) -> dict[str, float]:
     return metrics
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--parts", type=int, default=8)
-    parser.add_argument("--tail", type=int, default=0)
-    parser.add_argument("--learner", default="auto")
-    parser.add_argument("--master", default=MASTER)
-    chosen = parser.parse_args()
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option("--events", type=COUNT, default=200_000, show_default=True)
+@click.option("--parts", type=COUNT, default=8, show_default=True)
+@click.option("--tail", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--learner", type=LEARNER, default="auto", show_default=True)
+@click.option("--master", default=MASTER, show_default=True)
+def main(events: int, parts: int, tail: int, learner: str, master: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         learned, held_out = folder / "learned.jsonl", folder / "held_out.jsonl"
         generate = [sys.executable, "-m", "streamkarma", "generate", "lowrank", "--noise", "0.05"]
         stream = subprocess.run(
-            [*generate, "--events", str(chosen.events + HELD_OUT)], check=True, capture_output=True
+            [*generate, "--events", str(events + HELD_OUT)], check=True, capture_output=True
         )
         lines = stream.stdout.splitlines(keepends=True)
         learned.write_bytes(b"".join(lines[:-HELD_OUT]))
@@ -60,24 +61,22 @@ def main() -> None:
 
         begin = time.perf_counter()
         one = folder / "one.karma"
-        streamkarma(
-            "learn", str(learned), "--learner", chosen.learner, "--model", str(one), "--no-predictions"
-        )
+        streamkarma("learn", str(learned), "--learner", learner, "--model", str(one), "--no-predictions")
         times = {"one pass": time.perf_counter() - begin}
 
         many = folder / "many.karma"
-        with started("backfill", chosen.master, {"spark.ui.enabled": "false"}):
+        with started("backfill", master, {"spark.ui.enabled": "false"}):
             begin = time.perf_counter()
             spark.backfill(
                 str(learned),
-                partitions=chosen.parts,
-                tail=chosen.tail,
-                learner=chosen.learner,
+                partitions=parts,
+                tail=tail,
+                learner=learner,
                 model=str(many),
             )
-            times[f"{chosen.parts} parts"] = time.perf_counter() - begin
+            times[f"{parts} parts"] = time.perf_counter() - begin
 
-        print(f"{chosen.events:,} events of lowrank, {chosen.learner}; {HELD_OUT:,} held out")
+        print(f"{events:,} events of lowrank, {learner}; {HELD_OUT:,} held out")
         print(f"{'':<12}{'seconds':>10}{'error':>10}{'log loss':>10}")
         for (name, seconds), model in zip(times.items(), (one, many), strict=True):
             found = score(model, held_out, folder)

@@ -11,7 +11,6 @@ should run. It needs Linux, and one core per executor.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -19,6 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+import click
+from arguments import COUNT, LEARNER, Example
 
 #: Columns of /proc/stat with busy time: user, nice, system, interrupts; see proc(5).
 BUSY = (1, 2, 3, 6, 7)
@@ -56,32 +58,31 @@ def ways(learner: str) -> dict[str, list[str]]:
     return {"command line": learn} | {name: [*spark, "--master", url] for name, url in masters.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--learner", default="auto")
-    parser.add_argument("--partitions", type=int, default=8)
-    chosen = parser.parse_args()
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option("--events", type=click.IntRange(min=10), default=10_000_000, show_default=True)
+@click.option("--learner", type=LEARNER, default="auto", show_default=True)
+@click.option("--partitions", type=COUNT, default=8, show_default=True)
+def main(events: int, learner: str, partitions: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        generate = ["generate", "lowrank", "--noise", "0.05", "--events", str(min(DISTINCT, chosen.events))]
+        generate = ["generate", "lowrank", "--noise", "0.05", "--events", str(min(DISTINCT, events))]
         made = subprocess.run(
             [sys.executable, "-m", "streamkarma", *generate], check=True, capture_output=True
         )
         inputs = {}
-        for events in (chosen.events // 10, chosen.events):
-            inputs[events] = folder / f"{events}.jsonl"
+        for count in (events // 10, events):
+            inputs[count] = folder / f"{count}.jsonl"
             lines = made.stdout.splitlines(keepends=True)
-            with inputs[events].open("wb") as file:
-                for start in range(0, events, len(lines)):
-                    file.writelines(lines[: events - start])
+            with inputs[count].open("wb") as file:
+                for start in range(0, count, len(lines)):
+                    file.writelines(lines[: count - start])
         few, many = inputs
-        print(f"{chosen.events:,} events of lowrank, {chosen.learner}")
+        print(f"{events:,} events of lowrank, {learner}")
         print(f"{'microseconds an event':<24}{'processor':>12}{'clock':>12}")
-        for way, command in ways(chosen.learner).items():
+        for way, command in ways(learner).items():
             costs = []
             for path in inputs.values():
-                parts = ["--partitions", str(chosen.partitions)] if command[0] == "backfill" else []
+                parts = ["--partitions", str(partitions)] if command[0] == "backfill" else []
                 costs.append(measure([command[0], str(path), *command[1:], *parts], folder))
                 (folder / "many.karma").unlink(missing_ok=True)
             each = [1e6 * (after - before) / (many - few) for before, after in zip(*costs, strict=True)]

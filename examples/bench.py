@@ -36,6 +36,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import click
+from arguments import COUNT, SEED, Example, in_folder, picture
 from bench_calls import NUMBERS, STRINGS, calls
 from bench_peers import ALL, ONE, RIVER, VW, VW_LINEAR, Timed, command, installed, places, write_vw
 from bench_picture import figure
@@ -178,21 +179,25 @@ def verdicts(rows: Iterable[Row]) -> Iterator[tuple[bool, str]]:
         yield holds, f"{'holds' if holds else 'FAILS':<11}{said}: {ratio:.2f}{errors}"
 
 
-@click.command()
-@click.option("--events", type=click.IntRange(min=1), default=1_000_000, show_default=True)
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.command(cls=Example)
+@click.option("--events", type=COUNT, default=1_000_000, show_default=True)
+@click.option("--rounds", type=COUNT, default=3, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--python", is_flag=True, help="Time calls from Python as well.")
 @click.option("--check", is_flag=True, help="The same, and fail if a ratio is below its mark.")
-@click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw speed against error, as PNG.")
-def main(events: int, rounds: int, seed: int, python: bool, check: bool, file: Any, plot: str) -> None:
+@click.option(
+    "--json", "file", metavar="FILE", callback=in_folder, help="Write the rows to this file as well."
+)
+@click.option("--plot", callback=picture, metavar="FILE", help="Draw speed against error, as PNG.")
+def main(
+    events: int, rounds: int, seed: int, python: bool, check: bool, file: str | None, plot: str | None
+) -> None:
     """Print the table of speeds, ratios and errors."""
     with TemporaryDirectory() as folder:
         rows = list(summarised(measure(Path(folder), events, rounds, seed, python or check)))
     print("\n".join(table(rows)))
     if file:
-        json.dump(rows, file, indent=1)
+        Path(file).write_text(json.dumps(rows, indent=1))
     if plot:
         figure(rows).savefig(plot)
     if check:

@@ -194,4 +194,6 @@ if __name__ == "__main__":
     parser.add_argument("events", type=Path, help="JSON lines, or Vowpal Wabbit's format for vw")
     parser.add_argument("summary", type=Path, help="JSON file to write")
     given = parser.parse_args()
+    if not given.events.is_file():
+        parser.error(f"there is no file {given.events}")
     main(given.tool, given.events, given.summary)

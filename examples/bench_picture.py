@@ -8,13 +8,13 @@ Speeds are those of whole processes; hollow points used more than one core.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
+import click
+from arguments import Example, picture, rows_of
 from bench_peers import ALL, ONE, OURS, RIVER
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,6 +23,8 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import Bbox
 
+#: What is used of the table.
+COLUMNS = ("where", "tool", "events_per_second", "error")
 #: From a palette for the colour-blind.
 OURS_COLOUR, PEERS_COLOUR = "#d55e00", "#0072b2"
 #: Offsets of a label beside, below or above its point, in typographic points.
@@ -170,9 +172,12 @@ def figure(table: list[dict[str, Any]]) -> Figure:
     return sheet
 
 
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.argument("figures", type=click.File(), callback=rows_of("bench.py", *COLUMNS))
+@click.argument("path", metavar="PICTURE", callback=picture)
+def main(figures: list[dict[str, Any]], path: str) -> None:
+    figure(figures).savefig(path)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("figures", type=argparse.FileType(), help="JSON file to draw")
-    parser.add_argument("picture", help="file to write, .png or .svg")
-    given = parser.parse_args()
-    figure(json.load(given.figures)).savefig(given.picture)
+    main()

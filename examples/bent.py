@@ -16,10 +16,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from arguments import COUNT, SEED, Example, in_folder
 from bent_rivals import RIVALS, Rival
 from bent_streams import NAMES, Stream, stream
 from numpy.typing import NDArray
@@ -98,15 +100,22 @@ KEYS = ("stream", "missing")
 CLOSE = 1.02
 
 
-@click.command()
-@click.option("--events", default=50_000, show_default=True, help="Events of each stream, at most.")
-@click.option("--seed", default=1, show_default=True, help="Of the generators, and of what is missing.")
-@click.option("--missing", multiple=True, default=(0.0, 0.3, 0.5), show_default=True, help="Share withheld.")
+@click.command(cls=Example)
+@click.option(
+    "--events", type=COUNT, default=50_000, show_default=True, help="Events of each stream, at most."
+)
+@click.option(
+    "--seed", type=SEED, default=1, show_default=True, help="Of the generators, and of what is missing."
+)
+@click.option("--missing", type=click.FloatRange(0.0, 1.0, max_open=True), multiple=True,
+              default=(0.0, 0.3, 0.5), show_default=True, help="Share withheld.")  # fmt: skip
 @click.option("--only", type=click.Choice(NAMES), multiple=True, help="Only these streams.")
 @click.option("--learners", type=click.Choice([*OURS, *RIVALS]), multiple=True, help="Only these learners.")
-@click.option("--json", "file", type=click.File("w"), help="Write the rows to this file as well.")
+@click.option(
+    "--json", "file", metavar="FILE", callback=in_folder, help="Write the rows to this file as well."
+)
 def main(events: int, seed: int, missing: Sequence[float], only: Sequence[str], learners: Sequence[str],
-         file: Any) -> None:  # fmt: skip
+         file: str | None) -> None:  # fmt: skip
     """Print the table as Markdown, row by row."""
     print("| stream | missing | learner | events | error | after the change | seconds |")
     print("|---|--:|---|--:|--:|--:|--:|")
@@ -124,7 +133,7 @@ def main(events: int, seed: int, missing: Sequence[float], only: Sequence[str], 
                 )
     print(f"\n{compared(table, 'auto')}")
     if file:
-        json.dump(table, file, indent=1)
+        Path(file).write_text(json.dumps(table, indent=1))
 
 
 if __name__ == "__main__":

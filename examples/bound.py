@@ -12,7 +12,6 @@ it computes the average regret against the best linear classifier on the complet
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -20,7 +19,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
+from arguments import COUNT, Example, picture
 
 GAMMAS = (1, 2, 3, 4)
 STREAM = ["--attributes", "20", "--rank", "5", "--observed", "0.5", "--noise", "0.05", "--full"]
@@ -67,33 +68,34 @@ def draw(found: dict[int, list[tuple[list[int], list[float], list[float]]]], pat
     sheet.savefig(path)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--events", type=int, default=8192, help="events of a stream")
-    parser.add_argument("--seeds", type=int, default=5, help="streams for each γ")
-    parser.add_argument("--plot", metavar="FILE", help="draw it")
-    said = parser.parse_args()
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option(
+    "--events", type=click.IntRange(min=256), default=8192, show_default=True, help="Events of a stream."
+)
+@click.option("--seeds", type=COUNT, default=5, show_default=True, help="Streams for each γ.")
+@click.option("--plot", metavar="FILE", callback=picture, help="Draw it.")
+def main(events: int, seeds: int, plot: str | None) -> None:
     found: dict[int, list[tuple[list[int], list[float], list[float]]]] = {gamma: [] for gamma in GAMMAS}
     holds = True
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(said.seeds):
+        for seed in range(seeds):
             stream = Path(folder, f"{seed}.jsonl")
             with stream.open("w") as file:
-                size = ["--events", str(said.events), "--seed", str(seed)]
+                size = ["--events", str(events), "--seed", str(seed)]
                 streamkarma("generate", "lowrank", *STREAM, *size, stdout=file)
             for gamma in GAMMAS:
-                events, regret, bound = course(stream, gamma)
-                found[gamma].append((events, regret, bound))
+                counts, regret, bound = course(stream, gamma)
+                found[gamma].append((counts, regret, bound))
                 falls = bool(np.all(np.diff(regret) < 0))
                 under = bool(np.all(np.array(regret) < bound))
                 holds &= falls and under
                 shown = " ".join(f"{value:.3f}" for value in regret)
                 print(f"seed {seed}  γ {gamma}  regret {shown}  bound {bound[0]:.1f} … {bound[-1]:.1f}  "
                       f"falls {falls}  under {under}", flush=True)  # fmt: skip
-    if said.plot:
-        draw(found, said.plot)
-    return 0 if holds else 1
+    if plot:
+        draw(found, plot)
+    sys.exit(not holds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

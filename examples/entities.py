@@ -27,6 +27,7 @@ from typing import Any
 
 import click
 import orjson
+from arguments import Example, Numbers
 from carry import carried
 from entity_streams import Record, Stream, devices, labels_of_entities, stays, weather
 from rivals import River, logistic, standardised
@@ -121,20 +122,22 @@ HEAD = """| stream | learner | events | error | log loss | AUC | AUC by entity |
 WAYS = ["complete", "auto", "nameless", "carried", "last", "entity", *RIVER]
 
 
-@click.command(help=__doc__.splitlines()[0])
-@click.option("--seeds", default="200", show_default=True, help="Of the devices, with commas.")
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option(
+    "--seeds", type=Numbers(0), default="200", show_default=True, help="Of the devices, with commas."
+)
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
 @click.option("--events", type=click.IntRange(min=1), help="Maximum number of events of each stream.")
 @click.option("--only", type=click.Choice(WAYS), multiple=True, help="Only these rows; repeatable.")
 @click.option("--labels", type=click.Choice(["event", "entity"]), default="event", show_default=True)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
-def main(seeds: str, data: Path | None, events: int | None, only: Sequence[str], labels: str,
+def main(seeds: Sequence[int], data: Path | None, events: int | None, only: Sequence[str], labels: str,
          options: Sequence[str]) -> None:  # fmt: skip
     made: Iterable[Stream]
     if data:
         made = (each(data, events) for each in (stays, weather))
     else:
-        made = (devices(int(seed), events) for seed in seeds.split(","))
+        made = (devices(seed, events) for seed in seeds)
     print(HEAD)
     for stream in made:
         for way in only or WAYS:

@@ -27,6 +27,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
 
 import click
+from arguments import Example, Numbers
 
 from streamkarma import ConstantStepClassifier
 
@@ -100,13 +101,19 @@ def growth(most: int) -> None:
         print(f"| {seen:,} | {each:.1f} | {1e3 * longest:.1f} | {megabytes() - before:.0f} |", flush=True)
 
 
-@click.command(help=__doc__.splitlines()[0])
-@click.option("--entities", default="1000,100000", show_default=True, help="Of the first table, with commas.")
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option(
+    "--entities",
+    type=Numbers(1),
+    default="1000,100000",
+    show_default=True,
+    help="Of the first table, with commas.",
+)
 @click.option("--events", type=click.IntRange(min=1), default=500_000, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 @click.option("--most", type=click.IntRange(min=PARTS), default=1_000_000, show_default=True)
-def main(entities: str, events: int, rounds: int, most: int) -> None:
-    speed([int(each) for each in entities.split(",")], events, rounds)
+def main(entities: Sequence[int], events: int, rounds: int, most: int) -> None:
+    speed(entities, events, rounds)
     growth(most)
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import click
 import orjson
+from arguments import SEED
 from csv_events import events as table
 from inputs import opened
 
@@ -118,7 +119,7 @@ def labels_of_entities(stream: Stream) -> Iterator[Record]:
 @click.argument("kind", type=click.Choice(["devices", "weather_aus", "physionet2012"]))
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
 @click.option("--events", type=click.IntRange(min=1), help="Maximum number of events.")
-@click.option("--seed", type=int, default=200, show_default=True, help="Of the devices.")
+@click.option("--seed", type=SEED, default=200, show_default=True, help="Of the devices.")
 @click.option("--labels", type=click.Choice(["event", "entity"]), default="event", show_default=True)
 def main(kind: str, data: Path | None, events: int | None, seed: int, labels: str) -> None:
     if kind == "devices":

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import click
 import orjson
+from arguments import COUNT, Example, answering
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
@@ -82,7 +83,7 @@ def run(command: list[str], events: int) -> Timed:
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "streamkarma", *command, "--no-predictions"]
         words += ["--model", f"{folder}/model.karma", "--report-every", str(events // 10)]
-        began, times, memory, error = time.perf_counter(), [], [], ""
+        began, times, memory, error, line = time.perf_counter(), [], [], "", ""
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for line in process.stderr:
@@ -92,6 +93,8 @@ def run(command: list[str], events: int) -> Timed:
                     memory.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) >> 10)
                 error = line.split()[-1] if line.startswith("error rate") else error
         whole = events / (time.perf_counter() - began)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, words, stderr=line)
     return Timed(0.9 * events / (times[-1] - times[0]), whole, memory, error)
 
 
@@ -101,10 +104,10 @@ def attached(brokers: str, topic: str, events: int, *options: str) -> Timed:
     return run(["attach", topic, "--brokers", brokers, "--group", group, "--until-end", *options], events)
 
 
-@click.command()
-@click.argument("brokers", metavar="HOST:PORT")
-@click.option("--events", default=1_000_000, show_default=True)
-@click.option("--rounds", default=3, show_default=True)
+@click.command(cls=Example)
+@click.argument("brokers", metavar="HOST:PORT", callback=answering)
+@click.option("--events", type=click.IntRange(min=1000), default=1_000_000, show_default=True)
+@click.option("--rounds", type=COUNT, default=3, show_default=True)
 @click.option("--options", default="--budget 512", show_default=True, help="What learns, for both commands.")
 def main(brokers: str, events: int, rounds: int, options: str) -> None:
     """Compare the throughput of attach with that of a bare loop."""

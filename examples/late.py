@@ -24,6 +24,7 @@ from typing import Any
 
 import click
 import numpy as np
+from arguments import COUNT, SEED, Example
 from streams import stays
 
 from streamkarma.synthetic import StreamSpec, records
@@ -83,10 +84,10 @@ def measured(stream: Iterable[Record], begin: int, learner: str) -> tuple[int, f
     return len(counted), float((~right).mean()), float(-np.log(np.maximum(chances, 1e-15)).mean())
 
 
-@click.command()
+@click.command(cls=Example)
 @click.option("--delay", "delays", type=click.Choice(DELAYS), multiple=True, help="Only these delays.")
-@click.option("--seed", "seeds", type=int, multiple=True, default=[100], help="Seeds of lowrank.")
-@click.option("--events", default=60_000, help="How many events.")
+@click.option("--seed", "seeds", type=SEED, multiple=True, default=[100], help="Seeds of lowrank.")
+@click.option("--events", type=COUNT, default=60_000, show_default=True, help="How many events.")
 @click.option(
     "--learner", "learners", type=click.Choice(LEARNERS), multiple=True, help="Only these learners."
 )

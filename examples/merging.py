@@ -9,7 +9,6 @@ neither has learned. Then it times the merge of two parts, and of a tree of many
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -19,8 +18,10 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
+import click
 import numpy as np
 import orjson
+from arguments import COUNT, LEARNER, SEED, Example
 
 import streamkarma
 from streamkarma.estimators.learners import Model
@@ -79,46 +80,47 @@ def merge_tree(models: list[Model]) -> Model:
     return models[0]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--events", type=int, default=200_000, help="events learned")
-    parser.add_argument("--parts", type=int, default=8)
-    parser.add_argument("--learner", default="auto")
-    parser.add_argument("--seed", type=int, default=100)
-    parser.add_argument("--tree", type=int, default=0, metavar="N", help="time a tree of N models")
-    chosen = parser.parse_args()
-    events = str(chosen.events + HELD_OUT)
-    stream = ["generate", "lowrank", "--noise", "0.05", "--events", events, "--seed", str(chosen.seed)]
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option(
+    "--events", type=click.IntRange(min=1000), default=200_000, show_default=True, help="Events learned."
+)
+@click.option("--parts", type=click.IntRange(2, 100), default=8, show_default=True)
+@click.option("--learner", type=LEARNER, default="auto", show_default=True)
+@click.option("--seed", type=SEED, default=100, show_default=True)
+@click.option("--tree", type=COUNT, metavar="N", help="Time a tree of N models.")
+def main(events: int, parts: int, learner: str, seed: int, tree: int | None) -> None:
+    count = str(events + HELD_OUT)
+    stream = ["generate", "lowrank", "--noise", "0.05", "--events", count, "--seed", str(seed)]
     lines = run(*stream).splitlines(keepends=True)
     lines, held_out = lines[:-HELD_OUT], lines[-HELD_OUT:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        whole = learn(lines, chosen.learner, folder / "whole.karma")
-        length = len(lines) // chosen.parts
-        parts = [
-            learn(lines[at * length : (at + 1) * length], chosen.learner, folder / f"part{at}.karma")
-            for at in range(chosen.parts)
+        whole = learn(lines, learner, folder / "whole.karma")
+        length = events // parts
+        paths = [
+            learn(lines[at * length : (at + 1) * length], learner, folder / f"part{at}.karma")
+            for at in range(parts)
         ]
         merged = folder / "merged.karma"
-        run("merge", *map(str, parts), "--model", str(merged), "--quiet")
-        print(f"{chosen.events:,} events, seed {chosen.seed}, {chosen.learner}; {HELD_OUT:,} held out")
+        run("merge", *map(str, paths), "--model", str(merged), "--quiet")
+        print(f"{events:,} events, seed {seed}, {learner}; {HELD_OUT:,} held out")
         print(f"{'':<14}{'error':>8}{'log loss':>10}")
-        found = {"one pass": score(whole, held_out), f"{chosen.parts} merged": score(merged, held_out)}
-        found |= {"their mean": ensemble(parts, held_out), "one part": score(parts[0], held_out)}
+        found = {"one pass": score(whole, held_out), f"{parts} merged": score(merged, held_out)}
+        found |= {"their mean": ensemble(paths, held_out), "one part": score(paths[0], held_out)}
         for title, (error, loss) in found.items():
             print(f"{title:<14}{error:>8.4f}{loss:>10.4f}")
 
-        models = [streamkarma.load(part) for part in parts]
+        models = [streamkarma.load(part) for part in paths]
         times = []
         for _ in range(ROUNDS):
             begin = time.process_time()
             streamkarma.merge(models[:2])
             times.append(time.process_time() - begin)
-        print(f"two models of {parts[0].stat().st_size:,} bytes merge in {1e3 * median(times):.1f} ms")
-        if chosen.tree:
+        print(f"two models of {paths[0].stat().st_size:,} bytes merge in {1e3 * median(times):.1f} ms")
+        if tree:
             begin = time.process_time()
-            merge_tree(list(islice(cycle(models), chosen.tree)))
-            print(f"{chosen.tree:,} models merge in {time.process_time() - begin:.1f} s")
+            merge_tree(list(islice(cycle(models), tree)))
+            print(f"{tree:,} models merge in {time.process_time() - begin:.1f} s")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 
 import click
 import numpy as np
+from arguments import SEED, Example
 from bent import our_errors
 from bent_streams import Stream
 from numpy.typing import NDArray
@@ -62,13 +63,18 @@ def shares(stream: Stream, forget: float | None) -> NDArray[np.float64]:
     return np.array([100.0 * part.mean() for part in parts])
 
 
-@click.command()
-@click.option("--events", default=40_000, show_default=True, help="Events of each stream, more than 10,000.")
-@click.option("--seeds", default=(100, 104), nargs=2, show_default=True, help="The first and the last.")
+@click.command(cls=Example)
+@click.option("--events", type=click.IntRange(min=2 * SOON + 2), default=40_000, show_default=True,
+              help="Events of each stream.")  # fmt: skip
+@click.option(
+    "--seeds", type=SEED, default=(100, 104), nargs=2, show_default=True, help="The first and the last."
+)
 @click.option("--only", type=click.Choice(CHANGES), multiple=True, help="Only these changes.")
-@click.option("--forget", type=float, multiple=True, help="A half-life to compare with.")
+@click.option("--forget", type=click.FloatRange(min=1), multiple=True, help="A half-life to compare with.")
 def main(events: int, seeds: tuple[int, int], only: Sequence[str], forget: Sequence[float]) -> None:
     """Print the table as Markdown, row by row."""
+    if seeds[0] > seeds[1]:
+        raise click.BadParameter("give the least seed first", param_hint="--seeds")
     half_lives: list[Any] = [None, *forget]
     names = [f"forget {each:g}" if each else "auto" for each in half_lives]
     print("| " + " | ".join(["change", "seed", *names]) + " |")

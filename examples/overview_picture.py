@@ -9,12 +9,13 @@ detect that it is older than the tables.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+from arguments import Example, picture
 from matplotlib.figure import Figure
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures.md"
@@ -84,9 +85,12 @@ def figure(text: str) -> Figure:
     return sheet
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("picture", help="file to write, .png")
-    given = parser.parse_args()
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.argument("path", metavar="PICTURE", callback=picture)
+def main(path: str) -> None:
     text = FIGURES.read_text(encoding="utf-8")
-    figure(text).savefig(given.picture, metadata={"Description": json.dumps(errors(text))})
+    figure(text).savefig(path, metadata={"Description": json.dumps(errors(text))})
+
+
+if __name__ == "__main__":
+    main()

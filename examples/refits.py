@@ -21,6 +21,7 @@ from typing import Any
 import click
 import lightgbm
 import numpy as np
+from arguments import COUNT, SEED, Example
 from bent import our_errors, rival_errors
 from bent_streams import Event, Stream, stream
 from csv_events import events as rows_of
@@ -98,9 +99,13 @@ def table(path: Path, regression: bool, seed: int) -> Stream:
     return Stream(rows, labels if regression else list(map(str, labels)), regression, None)
 
 
-@click.command(help=__doc__.splitlines()[0])
-@click.option("--events", default=10_000, show_default=True, help="Events of each stream, at most.")
-@click.option("--seed", default=1, show_default=True, help="Of the generators, and of the tables' order.")
+@click.command(cls=Example, help=__doc__.splitlines()[0])
+@click.option(
+    "--events", type=COUNT, default=10_000, show_default=True, help="Events of each stream, at most."
+)
+@click.option(
+    "--seed", type=SEED, default=1, show_default=True, help="Of the generators, and of the tables' order."
+)
 @click.option("--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="FOLDER.")
 def main(events: int, seed: int, data: Path | None) -> None:
     print("| stream | events | LightGBM alone | auto | auto with refits |")

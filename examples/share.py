@@ -22,6 +22,7 @@ from typing import Any
 
 import click
 import orjson
+from arguments import Example, answering
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from streamkarma.synthetic import StreamSpec, records
@@ -57,9 +58,9 @@ def alone(events: list[dict[str, Any]]) -> float:
     return error_rate([orjson.loads(line) for line in done.stdout.splitlines()])
 
 
-@click.command()
-@click.argument("brokers", metavar="HOST:PORT")
-@click.option("--events", default=100_000, show_default=True)
+@click.command(cls=Example)
+@click.argument("brokers", metavar="HOST:PORT", callback=answering)
+@click.option("--events", type=click.IntRange(min=1000), default=100_000, show_default=True)
 def main(brokers: str, events: int) -> None:
     """Run the comparison, and print the results."""
     name = f"share-{uuid.uuid4().hex[:6]}"

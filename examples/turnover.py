@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from arguments import COUNT, LEARNER, SEED, Example
 
 from streamkarma.estimators.learners import create
 
@@ -88,31 +89,33 @@ def memory() -> float:
 def measure(stream: Iterator[Record], events: int, learner: str, options: dict[str, Any]) -> None:
     """Learn a stream block by block, and print the results of every tenth."""
     model: Any = create(learner, options, regression=False)
-    errors, tenth = 0, 1
-    for begin in range(0, events, BLOCK):
-        records = [next(stream) for _ in range(min(BLOCK, events - begin))]
+    errors, counted, tenth = 0, 0, 1
+    size = min(BLOCK, math.ceil(events / 10))
+    for begin in range(0, events, size):
+        records = [next(stream) for _ in range(min(size, events - begin))]
         labels = [record.pop("target") for record in records]
         ones = [1.0] * len(records)
         result = model.run(model.read(records, [True] * len(records)), labels, ones)
         positive = model.classes.index(1) if 1 in model.classes else 1
         said = (result.scores[:, 0] > 0.0) == (positive == 1)
         errors += sum(bool(one) != bool(label) for one, label in zip(said, labels, strict=True))
+        counted += len(records)
         if (begin + len(records)) * 10 >= tenth * events:
-            share, summary = errors / math.ceil(events / 10), model.summary()
+            share, summary = errors / counted, model.summary()
             click.echo(
                 f"tenth {tenth:2d}: errors {share:.4f}, memory {memory():.0f} MB, model "
                 f"{summary['bytes'] / 1e6:.1f} MB, evicted {summary['evicted']:,}, ignored {model.ignored:,}"
             )
-            errors, tenth = 0, tenth + 1
+            errors, counted, tenth = 0, 0, tenth + 1
 
 
-@click.command(help=__doc__)
+@click.command(cls=Example, help=__doc__)
 @click.argument("kind", type=click.Choice(["categories", "attributes"]))
-@click.option("--events", default=1_000_000, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--measure", "learner", metavar="LEARNER", help="Learn the stream, and print how it went.")
-@click.option("--max-coordinates", type=int, help="Places for numbers and categories.")
-@click.option("--max-attributes", type=int, help="Places for attributes.")
+@click.option("--events", type=COUNT, default=1_000_000, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
+@click.option("--measure", "learner", type=LEARNER, help="Learn the stream, and print how it went.")
+@click.option("--max-coordinates", type=COUNT, help="Places for numbers and categories.")
+@click.option("--max-attributes", type=COUNT, help="Places for attributes.")
 def main(kind: str, events: int, seed: int, learner: str | None, **options: int | None) -> None:
     """Print or learn the stream."""
     stream = {"categories": categories, "attributes": attributes}[kind](random.Random(seed))

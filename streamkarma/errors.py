@@ -23,6 +23,11 @@ class UsageError(StreamkarmaError, ValueError):
     """Options or parameters that are invalid, alone or together."""
 
 
+def meaningless_without(option: str, needed: str) -> UsageError:
+    """The error of an option that was given without the one that it needs."""
+    return UsageError(f"{option} has no meaning without {needed}; add {needed}, or leave {option} out")
+
+
 class ModelFileError(StreamkarmaError):
     """A file that is not a complete, unaltered model of a supported version."""
 

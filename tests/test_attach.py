@@ -22,12 +22,13 @@ from tests.cluster import Cluster, Record, events, last, lines, spread, until
 from tests.conftest import Program
 
 
-def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster) -> None:
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster, workers: str) -> None:
     given = events(1500)
     source, output = cluster.topic("in"), cluster.topic("out")
     cluster.put(source, given)
-    said = cluster.attach(source, "--until-end", "--output-topic", output, "--model", "m", "--id", "id")
-    assert "task: binary" in said
+    arguments = [source, "--until-end", "--output-topic", output, "--model", "m", "--workers", workers]
+    assert "task: binary" in cluster.attach(*arguments, "--id", "id")
     expected = cluster.learn(lines(given), "--id", "id")
     assert cluster.rows(output) == expected
     assert cluster.state("m") == cluster.state("reference.karma")

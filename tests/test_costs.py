@@ -406,7 +406,7 @@ def test_a_threshold_that_is_a_number_may_change(streamkarma: Program) -> None:
     refused = streamkarma("learn", "--model", "m", "--class-weight", "balanced", records=RARE)
     streamkarma("learn", "--model", "numbers", "--task", "regression", records=[{"a": 1, "y": 2.5}])
     alien = streamkarma("learn", "--model", "numbers", "--threshold", "balanced", records=RARE)
-    assert alien.stderr == "streamkarma: --threshold has no meaning for numbers, a regression\n"
+    assert alien.stderr == "streamkarma: --threshold has no meaning for numbers, a regression; leave it out\n"
     assert "m was made with class-weight none, not balanced; " in refused.stderr
 
 

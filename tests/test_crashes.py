@@ -183,7 +183,7 @@ def test_an_option_that_turns_out_wrong_half_way_through_a_block(cluster: Cluste
     cluster.put(source, given)
     arguments = [source, "--until-end", "--output-topic", output, "--id", "id"]
     said = cluster.attach(*arguments, "--model", "wrong", "--positive", "1", code=2)
-    assert said.splitlines()[-1].endswith("for which --positive has no meaning; give --task")
+    assert said.splitlines()[-1].endswith("for which --positive has no meaning; leave it out, or give --task")
     cluster.attach(*arguments, "--model", "m")
     check(cluster, output, given)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,10 @@ def test_predict_may_name_the_entity_of_the_model(streamkarma: Program) -> None:
 
 
 def test_what_is_remembered_is_told(streamkarma: Program, tmp_path: Path) -> None:
-    told(streamkarma, "--entity", "device", "--max-entities", "4", "--model", "m", events=labelled())
+    options = ["--target", "why", "--entity", "device", "--max-entities", "4", "--model", "m"]
+    done = streamkarma("learn", *options, "--summary", "s", records=labelled())
+    summary = json.loads((tmp_path / "s").read_text())["model"]
+    assert re.search(rf"memory of entities +{summary['entity_bytes']:,} bytes\n", done.stderr)
     model = json.loads(streamkarma("inspect", "m", "--json").stdout)["model"]
     assert model["entities"] == 4
     assert model["entities_forgotten"] > 0
@@ -186,6 +190,23 @@ def test_a_label_counts_as_one_and_is_reported_as_one(
     assert summary["per_label"]["labels"] == len(given)
     assert summary["per_label"]["last"]["error_rate"] == pytest.approx(np.mean(wrong))
     assert set(summary["per_label"]["mean"]) >= {"error_rate", "log_loss", "auc"}
+
+
+def test_labels_are_ranked_by_scores_where_there_are_no_probabilities(
+    streamkarma: Program, tmp_path: Path
+) -> None:
+    given = stays()
+    options = ("--learner", "karma", "--loss", "hinge", "--summary", "s")
+    done = streamkarma("learn", *LATE, *options, records=with_labels(given))
+    rows = [row for row in done.rows if "target" in row]
+    ends = np.cumsum([len(events) for _, events, _ in given]) - 1
+    both = next(n for n in range(len(given)) if len({ill for _, _, ill in given[:n]}) == 2)
+    said = [(rows[end].get("score"), ill) for end, (_, _, ill) in zip(ends, given, strict=True)][both:]
+    pairs = [(a, b) for a, ill in said for b, well in said if ill and not well]
+    last = json.loads((tmp_path / "s").read_text())["per_label"]["last"]
+    auc = np.mean([(a > b) + (a == b) / 2 for a, b in pairs])
+    assert last["auc"] == pytest.approx(auc, abs=0.01)
+    assert "f1" in last
 
 
 @pytest.mark.parametrize("costs", [(), ("--threshold", "balanced")])

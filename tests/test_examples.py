@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from river import datasets
 
+import streamkarma
 from tests import forked
 from tests.cluster import Cluster
 
@@ -267,6 +268,68 @@ def test_wrong_inputs_are_said_in_one_line(
     assert done.exit_code == 1, done.output
     assert done.stderr.startswith(f"Error: {said}")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("merging", ["--events", "0"], "'--events': 0 is not in the range"),
+        ("merging", ["--parts", "0"], "'--parts': 0 is not in the range"),
+        ("bound", ["--seeds", "0"], "'--seeds': 0 is not in the range"),
+        ("bound", ["--plot", "a.zz"], "'--plot': a.zz ends in none of .pdf, .png, .svg"),
+        ("bench", ["--plot", "no/a.png"], "'--plot': there is no folder no"),
+        ("bench", ["--json", "no/a.json"], "'--json': there is no folder no"),
+        ("bench_picture", ["given", "a.png"], "'FIGURES': given has no rows of bench.py; write them with"),
+        ("turnover", ["categories", "--measure", "zz"], "'--measure': 'zz' is not one of "),
+        ("bent", ["--missing", "2"], "'--missing': 2.0 is not in the range"),
+        ("moving", ["--seeds", "5", "3"], "--seeds: give the least seed first"),
+        ("entities", ["--seeds", "1,zz"], "'--seeds': '1,zz' is not a list of integers with commas"),
+        ("entity_scale", ["--entities", "0"], "'--entities': 0 is below 1"),
+        ("backfill_speed", ["--partitions", "0"], "'--partitions': 0 is not in the range"),
+    ],
+)
+def test_senseless_arguments_are_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, arguments: list[str], said: str
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "given").write_text("[{}]")
+    done = CliRunner().invoke(import_module(name).main, arguments)
+    assert done.exit_code == 2, done.output
+    *_, line = done.stderr.splitlines()
+    assert line.startswith(f"Error: Invalid value for {said}")
+
+
+@pytest.mark.parametrize("name", ["kafka_speed.py", "share.py"])
+def test_a_broker_that_is_not_there_is_said_in_one_line(name: str) -> None:
+    done = ended(name, "nobody:x")
+    assert done.returncode == 2
+    assert done.stderr.decode().endswith(
+        "Error: Invalid value for 'HOST:PORT': no broker answers at nobody:x; give HOST:PORT of one\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "said"),
+    [
+        (
+            "streamkarma.load('nothing')",
+            1,
+            "Error: cannot read the model nothing: No such file or directory\n",
+        ),
+        ("subprocess.run(program, check=True, capture_output=True)", 3, "out of paper\n"),
+        ("subprocess.run(program, check=True, stderr=subprocess.DEVNULL)", 3, ""),
+    ],
+)
+def test_what_fails_within_an_example_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, failing: str, code: int, said: str
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    program = [sys.executable, "-c", "import sys; print('out of paper', file=sys.stderr); sys.exit(3)"]
+    names = {"streamkarma": streamkarma, "subprocess": subprocess, "program": program}
+    command = import_module("arguments").Example("name", callback=lambda: eval(failing, names))
+    done = CliRunner().invoke(command)
+    assert (done.exit_code, done.stderr) == (code, said)
 
 
 def test_too_few_late_labels_are_no_table() -> None:

@@ -84,6 +84,15 @@ def test_metrics_are_those_of_the_summary(tmp_path: Path) -> None:
     assert figures["history"]["series"]["loss"][-1] == pytest.approx(summary["loss"]["mean"], rel=1e-4)
 
 
+def test_the_memory_of_entities_is_told(tmp_path: Path) -> None:
+    with Watched(tmp_path, "--entity", "who", "--max-entities", "3", "--learner", "sgd") as run:
+        run.feed([{"who": f"d{n}", "a": 1.0, "y": n % 2} for n in range(5)])
+        model = run.figures(5)["summary"]["model"]
+        found = samples(run.ask("/metrics")[1])
+    assert (found["streamkarma_entities",], found["streamkarma_entities_forgotten_total",]) == (3, 2)
+    assert found["streamkarma_entity_bytes",] == model["entity_bytes"] > 300
+
+
 def test_checkpoints_experts_and_regret_are_told(tmp_path: Path) -> None:
     options = ["--model", "m.karma", "--checkpoint-every", "300", "--regret", "zero"]
     with Watched(tmp_path, *options, "--summary", "-") as run:

@@ -56,7 +56,9 @@ def saved() -> list[dict[str, Any]]:
 def offsets(group: Group, saved: list[dict[str, Any]]) -> Offsets:
     """Offsets that are written to no file."""
     context: Any = SimpleNamespace(checkpoint_due=True, last=0)
-    source: Any = SimpleNamespace(instance="i", committed=lambda: None, journal_home=("journal", A))
+    source: Any = SimpleNamespace(
+        instance="i", committed=lambda: None, stored=lambda: None, journal_home=("journal", A)
+    )
     made = Offsets(source, context)
     context.checkpoint = lambda: saved.append(made.snapshot())
     made.consumer = group

@@ -30,8 +30,8 @@ LONELY = [
     ("predict m -X a=b", "--kafka", "--brokers"),
     ("predict m --connect-timeout 3", "--connect-timeout", "--brokers"),
     ("profile -X a=b", "--kafka", "--brokers"),
-    ("explain m --predictions p", "--predictions", "INPUT; - is standard input"),
-    ("explain m --format csv", "--format", "INPUT; - is standard input"),
+    ("explain m --predictions p", "--predictions", "INPUT"),
+    ("explain m --format csv", "--format", "INPUT"),
     ("attach t --brokers localhost:1 --group g --share-every 3", "--share-every", "--share"),
 ]
 
@@ -56,7 +56,10 @@ def test_an_option_without_the_one_it_needs_is_refused(
 ) -> None:
     done = program(*command.split(), records=RECORDS)
     assert (done.code, done.stdout) == (2, b"")
-    assert done.stderr == f"streamkarma: {option} has no meaning without {needed}\n"
+    end = (
+        f"add {needed}, or leave {option} out" if needed[0] == "-" else "name a file, or - for standard input"
+    )
+    assert done.stderr == f"streamkarma: {option} has no meaning without {needed}; {end}\n"
 
 
 @pytest.mark.parametrize("command", TWICE)
@@ -116,7 +119,10 @@ def test_a_file_for_all_commands_may_say_more_than_one_of_them_needs(
         ("learn --full a --kind a=text", "--kind a=… has no effect: --full a is not an attribute"),
         ("regret --kind y=text", "--kind y=… has no effect: --target y is not an attribute"),
         ("learn --sentinel y=-1", "--sentinel y=… has no effect: --target y is not an attribute"),
-        ("learn --kind a=text --kind a=number", "--kind a=text and a=number contradict each other"),
+        (
+            "learn --kind a=text --kind a=number",
+            "--kind a=text and a=number contradict each other; leave one out",
+        ),
         (
             "learn --model m --fresh --resume-input",
             "--fresh starts a new model, and --resume-input continues one; leave one out",
@@ -139,4 +145,5 @@ def test_a_script_may_set_what_a_model_needs_whether_it_keeps_one_or_not(
 
 def test_a_row_that_is_not_written_explains_nothing(program: Program) -> None:
     done = program("learn", "--explain", "3", "--no-predictions", records=RECORDS)
-    assert (done.code, done.stderr) == (2, "streamkarma: --explain has no meaning with --no-predictions\n")
+    complaint = "--explain has no meaning with --no-predictions; leave one of them out"
+    assert (done.code, done.stderr) == (2, f"streamkarma: {complaint}\n")

@@ -116,10 +116,18 @@ def test_what_entities_would_fill_in(streamkarma: Program, tmp_path: Path) -> No
     assert "3 entities (device), in 100 % of the events: 1.7 % of the values missing" in said
     assert "--entity device" in said
     assert "Known from earlier events of the entity" in (tmp_path / "p.html").read_text()
-    for wrong in (["--entity", "y"], ["--entity", "device", "--ignore", "device"]):
-        done = streamkarma("profile", *wrong, records=rows)
-        assert (done.code, done.stdout) == (2, b"")
-        assert done.stderr == "streamkarma: --entity is the target, or is left out; name another attribute\n"
+    done = streamkarma("profile", "--entity", "y", records=rows)
+    assert (done.code, done.stdout) == (2, b"")
+    assert done.stderr == "streamkarma: --target and --entity are both y; name another attribute\n"
+
+
+@pytest.mark.parametrize("left_out", [("--ignore", "device"), ("--id", "device")])
+def test_the_entity_may_be_left_out(streamkarma: Program, left_out: tuple[str, str]) -> None:
+    rows = [{"device": f"d{t % 3}", "ab"[t % 2]: t, "y": t % 5 > 2} for t in range(60)]
+    found = profile(streamkarma, "--entity", "device", *left_out, records=rows)
+    assert sorted(found["attributes"]) == ["a", "b"]
+    assert (found["entity"]["distinct"], found["entity"]["share"]) == (3, 1.0)
+    assert {"--entity device", " ".join(left_out)} <= set(re.findall(r"--\w+ \w+", found["command"]))
 
 
 def test_the_page_asks_nobody_for_anything(streamkarma: Program, tmp_path: Path) -> None:

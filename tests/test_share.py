@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
-from kafka import KafkaAdminClient, errors
+from kafka import KafkaAdminClient, TopicPartition, errors
 from kafka.admin import ConfigResource
 
 import streamkarma
@@ -72,8 +72,11 @@ def test_shared_models_explain_what_they_predict_and_learn_no_differently(cluste
 @pytest.mark.parametrize("strategy", [pytest.param("range", marks=pytest.mark.slow), "cooperative-sticky"])
 def test_models_move_with_their_partitions(cluster: Cluster, strategy: str) -> None:
     source, output, share = cluster.topic("in", 4), cluster.topic("out"), cluster.name("share")
-    given = events(2400)
-    arguments = [source, "--share", share, "--output-topic", output, *LEARNING, "--checkpoint-every", "150"]
+    given = [{**event, "device": f"d{n % 20}"} for n, event in enumerate(events(2400))]
+    # What entities said before moves with the partitions, too.
+    options = [*LEARNING, "--entity", "device", "--ignore", "device"]
+    arguments = [source, "--share", share, "--output-topic", output, *options, "--checkpoint-every", "150"]
+    arguments += ["--workers", "2"]
     arguments += ["--share-every", "0.2", "-X", f"partition_assignment_strategy={strategy}"]
     cluster.put(source, spread(given[:800], 4))
     with cluster.start(*arguments) as first:
@@ -88,7 +91,7 @@ def test_models_move_with_their_partitions(cluster: Cluster, strategy: str) -> N
             until(lambda: learned(cluster, share) >= 2400, second)
             second.send_signal(signal.SIGTERM)
             assert second.wait(10) == 143, second.communicate()[1]
-    check_partitions(cluster, share, source, by_partition(cluster, source, 4), *LEARNING)
+    check_partitions(cluster, share, source, by_partition(cluster, source, 4), *options)
     assert sorted(row["id"] for row in cluster.rows(output)) == list(range(2400))
 
 
@@ -133,6 +136,25 @@ def test_entities_that_are_no_attributes_are_followed_in_each_partition(cluster:
     check_partitions(cluster, share, source, by_partition(cluster, source, 2), *options)
     cluster.pull("--share", share, "--model", "pulled")
     assert "device" not in streamkarma.load(cluster.folder / "pulled").vocabulary.attributes
+
+
+def test_expired_records_that_nobody_could_read_are_not_lost(cluster: Cluster) -> None:
+    source, share = cluster.topic("in"), cluster.name("share")
+    arguments = [source, "--share", share, *LEARNING, "--until-end"]
+    given = events(15)
+    cluster.put(source, given[:10])
+    cluster.attach(*arguments)
+    cluster.abort(source, events(20))
+    cluster.attach(*arguments)
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    # All of them, and the mark that ends the transaction.
+    admin.delete_records({TopicPartition(source, 0): 31})
+    admin.close()
+    cluster.put(source, given[10:])
+    assert "lost" not in cluster.attach(*arguments)
+    found = snapshots(cluster, share)[f"{source}/0"]
+    cluster.learn(lines(given), *LEARNING, model="alone")
+    assert (found.next, state_of(found.content)) == (36, cluster.state("alone"))
 
 
 def test_models_that_go_on_from_another(cluster: Cluster) -> None:

@@ -42,6 +42,22 @@ from streamkarma.cli import main
 main()
 """
 
+#: The brokers fail twice: before the first commit, and after the second.
+FAILS_TWICE = """
+from kafka import errors
+from streamkarma.connectors.kafka.offsets import Offsets
+original, calls = Offsets.maybe_commit, 0
+def failing(*arguments):
+    global calls
+    calls += 1
+    if calls in (1, 3):
+        raise errors.NodeNotReadyError("gone for a moment")
+    original(*arguments)
+Offsets.maybe_commit = failing
+from streamkarma.cli import main
+main()
+"""
+
 #: The first events take longer than the group waits for a member.
 SLOW_AT_FIRST = """
 import time
@@ -211,6 +227,28 @@ def test_records_that_were_gone_before_they_were_read(cluster: Cluster, start: s
     assert json.loads((cluster.folder / "s").read_text())["kafka"]["lost"] == {f"{source}/0": end - begin}
     # The remaining records are read, wherever a partition without an offset would begin.
     assert cluster.kept("m")["events"] == (30 if start == "latest" else 70)
+
+
+@pytest.mark.parametrize("way", ["answers", "alone", "shares"])
+def test_what_is_lost_counts_once_whatever_fails_before_it_is_committed(cluster: Cluster, way: str) -> None:
+    source, output = cluster.topic("in"), cluster.topic("out")
+    cluster.put(source, events(50))
+    options = {
+        "answers": ["--model", "m", "--output-topic", output],
+        "alone": ["--model", "m"],
+        "shares": ["--share", cluster.name("share"), "--task", "binary"],
+    }[way]
+    cluster.attach(source, *options, "--max-events", "10")
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.delete_records({TopicPartition(source, 0): 40})
+    admin.close()
+    arguments = [source, *options, "--until-end", "--summary", "s"]
+    with cluster.start(*arguments, script=FAILS_TWICE) as process:
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    assert said.count("gone for a moment") == 2
+    summary = json.loads((cluster.folder / "s").read_text())
+    assert (summary["events"], summary["kafka"]["lost"]) == (10, {f"{source}/0": 30})
 
 
 @pytest.mark.parametrize("learns", [True, False])

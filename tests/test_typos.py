@@ -1,4 +1,4 @@
-"""Unknown names in the environment and in a --config file."""
+"""Unknown names on the command line, in the environment and in a --config file."""
 
 from __future__ import annotations
 
@@ -94,3 +94,25 @@ def test_a_name_in_a_file(said, config: str, warning: str) -> None:
 def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:
     with pytest.raises(Exception, match="generate has no option 'rankk'; did you mean rank?"):
         said("[generate]\nrankk = 3")
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("predict m --carry off", "give it to learn, which stores it in the model"),
+        ("explain m --no-scale", "give it to learn, which stores it in the model"),
+        ("predict m --model m", "it is an option of learn, attach, pull, backfill, stream, merge"),
+        ("learn --brokers b", "it is an option of predict, attach, pull, stream, profile"),
+        ("learn --group=g", "it is an option of attach"),
+    ],
+)
+def test_an_option_of_another_command(line: str, where: str) -> None:
+    command, option = line.split()[0], next(word for word in line.split() if word[0] == "-").split("=")[0]
+    with pytest.raises(click.UsageError) as refused:
+        cli.main(line.split(), standalone_mode=False)
+    assert refused.value.format_message() == f"{command} has no option {option}; {where}"
+
+
+def test_an_option_of_no_command() -> None:
+    with pytest.raises(click.NoSuchOption, match="--nothing"):
+        cli.main(["learn", "--nothing"], standalone_mode=False)

@@ -72,6 +72,7 @@ PENDING = 10_000
 @shared.predictions("-, or none with --output-topic")
 @shared.output
 @shared.explain
+@shared.workers("1")
 def attach(**options: Any) -> None:
     """Predict and learn the events of Kafka topics, each once.
 
@@ -90,7 +91,7 @@ def attach(**options: Any) -> None:
     if learns:
         _check_share(options)
         if options["label_topic"] is not None and options["pending"] == 0:
-            raise UsageError("--label-topic has no meaning with --pending 0")
+            raise UsageError("--label-topic has no meaning with --pending 0; leave one of them out")
     else:
         _check_scoring(options)
     at = Attachment(
@@ -113,7 +114,11 @@ def attach(**options: Any) -> None:
     )
     printed = "-" if options["output_topic"] is None else None
     plan = Plan(**plans.outputs(options, printed), **(_learning if learns else _scoring)(options))
-    plan = plan._replace(max_events=options["max_events"], explaining=plans.strongest(options))
+    plan = plan._replace(
+        workers=options["workers"] or 1,
+        max_events=options["max_events"],
+        explaining=plans.strongest(options),
+    )
     plans.execute(plan, TopicSource(at, plan.model if learns else None), options["metrics"])
 
 
@@ -169,5 +174,6 @@ def _check_scoring(options: dict[str, Any]) -> None:
         given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
         if name in _ONLY_LEARNING and given and options[name] not in (None, ()):
             raise UsageError(
-                f"{parameter.opts[0]} has no meaning with --no-learn: the model is as it was learned"
+                f"{parameter.opts[0]} has no meaning with --no-learn, which takes the model as it was "
+                "learned; leave one of them out"
             )

@@ -39,7 +39,7 @@ _WINDOW = 1000
 @click.option("--json", is_flag=True, help="Print the ranking as one JSON object.")
 @shared.predictions("-")
 @shared.output
-@shared.workers
+@shared.file_workers
 def explain(**options: Any) -> None:
     """Show what each attribute contributes to the scores of a model.
 
@@ -78,7 +78,9 @@ def _explain_rows(options: dict[str, Any]) -> None:
 
     for name in ("window", "json"):
         if options[name]:
-            raise UsageError(f"--{name} has no meaning with INPUT without --rank")
+            raise UsageError(
+                f"--{name} has no meaning for INPUT without --rank; add --rank, or leave --{name} out"
+            )
     plan, source = run_of(
         options, model=options["model"], learn=False, explaining=ExplanationLimits(missing=_ASKED)
     )
@@ -96,7 +98,9 @@ def _check_no_input() -> None:
         name = str(parameter.name)
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if given and name not in _WITHOUT_INPUT and parameter.expose_value:
-            raise UsageError(f"{parameter.opts[0]} has no meaning without INPUT; - is standard input")
+            raise UsageError(
+                f"{parameter.opts[0]} has no meaning without INPUT; name a file, or - for standard input"
+            )
 
 
 def _show(ranking: Any, json: bool) -> None:

@@ -156,9 +156,17 @@ spark = together(
     ),
 )
 
-workers = click.option(
-    "--workers",
-    type=click.IntRange(1, 2),
-    help="2: read and parse on one core, learn on another, with several experts at once.  [default: 2 if "
-    "there are two cores]",
-)
+
+def workers(default: str) -> Decorator:
+    """The option for the number of workers, with its default in words."""
+    return click.option(
+        "--workers",
+        metavar="N",
+        type=click.IntRange(1, 64),
+        help="From 2 on: read and parse beside learning, and learn with up to N experts at once. The results "
+        f"are the same.  [default: {default}]",
+    )
+
+
+#: For the commands that read a file or a pipe.
+file_workers = workers("2 if there are two cores")

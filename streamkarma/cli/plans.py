@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from streamkarma.errors import UsageError
+from streamkarma.errors import UsageError, meaningless_without
 from streamkarma.parameters.kinds import NumbersByName, Texts, WordsByName
 from streamkarma.parameters.learning import LEARNING, SCORED
 from streamkarma.parameters.running import RUNNING
@@ -65,7 +65,7 @@ def outputs(options: dict[str, Any], predictions: str | None = "-") -> dict[str,
     if without and options["predictions"] not in (None, "-"):
         strength, other = _strength("no_predictions"), _strength("predictions")
         if strength == other:
-            raise UsageError("--predictions and --no-predictions contradict each other")
+            raise UsageError("--predictions and --no-predictions contradict each other; leave one out")
         without = strength > other
     if options["predictions"] is not None:
         predictions = options["predictions"]
@@ -86,7 +86,7 @@ def check_alone(names: Iterable[str], needed: str) -> None:
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning without --{needed}")
+            raise meaningless_without(f"--{name.replace('_', '-')}", f"--{needed}")
 
 
 def check_typed(names: Iterable[str], needed: str) -> None:
@@ -101,7 +101,7 @@ def strongest(options: dict[str, Any]) -> ExplanationLimits | None:
     from streamkarma.runtime.explaining import ExplanationLimits
 
     if options["explain"] and options["no_predictions"] and options.get("output_topic") is None:
-        raise UsageError("--explain has no meaning with --no-predictions")
+        raise UsageError("--explain has no meaning with --no-predictions; leave one of them out")
     return ExplanationLimits(options["explain"]) if options["explain"] else None
 
 
@@ -142,7 +142,8 @@ def _once(option: str, given: Iterable[tuple[str, str]]) -> dict[str, str]:
     words: dict[str, str] = {}
     for name, word in given:
         if words.setdefault(name, word) != word:
-            raise UsageError(f"--{option} {name}={words[name]} and {name}={word} contradict each other")
+            both = f"--{option} {name}={words[name]} and {name}={word}"
+            raise UsageError(f"{both} contradict each other; leave one out")
     return words
 
 

@@ -70,8 +70,8 @@ def profile(**options: Any) -> None:
         other = "id" if options["id"] == options["target"] else "ignore"
         raise UsageError(f"--target and --{other} are both {options['target']}; name another attribute")
     target = options["target"] or RUNNING["target"].default
-    if options["entity"] in {target, *left_out}:
-        raise UsageError("--entity is the target, or is left out; name another attribute")
+    if options["entity"] == target:
+        raise UsageError(f"--target and --entity are both {target}; name another attribute")
     request = Request(
         name=options["input"],
         target=target,

@@ -14,7 +14,7 @@ from streamkarma.cli.config import config_option
 from streamkarma.cli.declaring import option
 from streamkarma.cli.typos import Command
 from streamkarma.cli.value_types import above_zero, setting
-from streamkarma.errors import UsageError
+from streamkarma.errors import UsageError, meaningless_without
 from streamkarma.parameters.learning import SCORED
 from streamkarma.parameters.running import RUNNING
 
@@ -85,7 +85,7 @@ def _learning(options: dict[str, Any]) -> Any:
     if options["model"] is None:
         raise UsageError("give --model, the file to write the model to, or --predict")
     if options["output"] is not None:
-        raise UsageError("--output has no meaning without --predict")
+        raise meaningless_without("--output", "--predict")
     plan = Plan(
         model=options["model"],
         options=plans.learner_options(options),
@@ -103,7 +103,9 @@ def _scoring(options: dict[str, Any]) -> Any:
     given += [name for name in plans.learner_options(options) if name not in SCORED]
     if given:
         name = given[0].replace("_", "-")
-        raise UsageError(f"--{name} has no meaning with --predict")
+        raise UsageError(
+            f"--{name} has no meaning with --predict, which learns nothing; leave one of them out"
+        )
     if options["output"] is None:
         raise UsageError("--predict needs --output, a new folder for the predictions")
     plan = Plan(

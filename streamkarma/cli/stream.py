@@ -49,7 +49,7 @@ _OF_TOPICS = (*connection.BESIDE, "row_position", "row_header")
 )
 @shared.output
 @shared.explain
-@shared.workers
+@shared.file_workers
 @click.option("--fresh", is_flag=True, help="Start a new model even if --model exists.")
 def learn(**options: Any) -> None:
     """Predict each event, then learn from its label.
@@ -80,7 +80,7 @@ def learn(**options: Any) -> None:
 @shared.predictions("-")
 @shared.output
 @shared.explain
-@shared.workers
+@shared.file_workers
 @click.option("--follow", is_flag=True, help="Reload MODEL whenever its file has changed.")
 @connection.bounded
 @connection.metadata

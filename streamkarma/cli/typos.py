@@ -1,4 +1,4 @@
-"""Unknown names in the environment and in a --config file, with suggestions."""
+"""Unknown names on the command line, in the environment and in a --config file, with suggestions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from streamkarma import log
+from streamkarma.parameters.learning import LEARNING
+from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import LOG_FORMATS
 
 #: Where warnings about a --config file are kept until they can be printed.
@@ -18,7 +20,17 @@ _NEAR = 0.9
 
 
 class Command(click.Command):
-    """A command that warns about unknown names."""
+    """A command that complains about unknown names."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; of an option that only other commands have, say which."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if why := _elsewhere(ctx, error.option_name):
+                what = f"{ctx.info_name} has no option {error.option_name}"
+                raise click.UsageError(what + why, ctx) from error
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -60,6 +72,18 @@ def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
 
     near = get_close_matches(name, list(known), 1, least)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def _elsewhere(ctx: click.Context, option: str) -> str:
+    """Where to give an option that a command lacks; empty if there is no such option anywhere."""
+    name = option[2:].replace("-", "_")
+    others = [other for other, each in _commands(ctx).items() if name in options_of(each)]
+    declared = (*LEARNING.values(), *RUNNING.values())
+    stored = {each.option.replace("-", "_") for each in declared if each.stored}
+    arguments = [each.name for each in ctx.command.params if isinstance(each, click.Argument)]
+    if "model" in arguments and name.removeprefix("no_") in stored:
+        return "; give it to learn, which stores it in the model"
+    return f"; it is an option of {', '.join(others)}" if others else ""
 
 
 def _commands(ctx: click.Context) -> Mapping[str, click.Command]:

@@ -161,6 +161,9 @@ class Context(Protocol):
         Returns its index, or the number of models if none could be used.
         """
 
+    def save_part(self, part: str) -> None:
+        """Write a part's model at the next checkpoint, even if it learns nothing until then."""
+
     def committed(self) -> None:
         """Everything learned so far is committed."""
 

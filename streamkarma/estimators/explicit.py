@@ -158,9 +158,9 @@ def _explicit(
     """The learner; ``step_margin`` as in ``settings.support_vectors``."""
     update = UPDATES[model.update]
     if model.rho is not None and update in (AROW, ADAGRAD):
-        raise UsageError(f"rho has no meaning with update={model.update!r}")
+        raise UsageError(f"rho has no meaning with update={model.update!r}; leave one of them out")
     if model.eta is not None and update == AROW:
-        raise UsageError("eta has no meaning with update='arow'")
+        raise UsageError("eta has no meaning with update='arow'; leave one of them out")
     r = check_positive("r", model.r)
     rho = DEFAULT_RHO if model.rho is None else check_positive("rho", model.rho)
     eta = (

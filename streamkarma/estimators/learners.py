@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from streamkarma.errors import UsageError
+from streamkarma.errors import UsageError, meaningless_without
 from streamkarma.estimators.bins import BinsClassifier, BinsRegressor
 from streamkarma.estimators.boosting import BoostingClassifier, BoostingRegressor
 from streamkarma.estimators.classification import BaseClassifier
@@ -104,11 +104,13 @@ def create(learner: str, options: Mapping[str, Any], regression: bool) -> Model:
     for name in options:
         declared = LEARNING.get(name)
         if regression and declared is not None and declared.classification:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning in a regression")
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning in a regression; leave it out")
         if name not in signature(kind).parameters:
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning with --learner {learner}")
+            raise UsageError(
+                f"--{name.replace('_', '-')} has no meaning with --learner {learner}; leave one of them out"
+            )
         if declared is not None and declared.needs and options.get(declared.needs) is None:
-            raise UsageError(f"{declared.given(options[name])} has no meaning without --{declared.needs}")
+            raise meaningless_without(declared.given(options[name]), f"--{declared.needs}")
     try:
         return kind(**options)
     except UsageError as error:

@@ -32,6 +32,7 @@ _SIZES = {
     "attributes": "Attributes the model knows.",
     "coordinates": "Coordinates the model knows.",
     "entities": "Entities whose last values are known.",
+    "entity_bytes": "Memory of entities in bytes.",
     "support_vectors": "Support vectors the model holds.",
     "patterns": "Observed sets that occur among the support vectors.",
     "weights": "Weights the model has.",
@@ -41,6 +42,7 @@ _SIZES = {
 }
 _LIFE = {
     "evicted": "Names that were evicted.",
+    "entities_forgotten": "Entities that were forgotten to make room for others.",
     "merged_exactly": "Support vectors that were merged without loss.",
     "merged_closest": "Support vectors that were folded into the closest pattern.",
     "removed": "Support vectors that were removed.",

@@ -137,6 +137,10 @@ class Look:
         """Models are loaded only for learning."""
         raise NotImplementedError
 
+    def save_part(self, part: str) -> None:
+        """Models are saved only after learning."""
+        raise NotImplementedError
+
     def say(self, line: str) -> None:
         """Print a line for the user."""
         self._say(line)

@@ -150,6 +150,11 @@ class RunContext:
         assert isinstance(self.session, SharedSession)
         return self.session.load(part, models)
 
+    def save_part(self, part: str) -> None:
+        """Write a part's model at the next checkpoint, even if it learns nothing until then."""
+        assert isinstance(self.session, SharedSession)
+        self.session.mark_unsaved(part)
+
     def committed(self) -> None:
         """Mark everything learned so far as committed."""
         self.totals = self.session.loop.totals()

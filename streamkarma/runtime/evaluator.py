@@ -239,6 +239,7 @@ class Evaluator:
             result.known,
             predicted,
             chances,
+            result.scores,
             signs,
             partial(class_for, model, result, signs),
         )

@@ -34,6 +34,7 @@ class PerLabel:
         known: Ints,
         predicted: Ints,
         chances: Floats | None,
+        scores: Floats,
         signs: Ints,
         decide: Callable[[Floats, int], int],
     ) -> None:
@@ -48,6 +49,8 @@ class PerLabel:
             predicted class.
         chances
             Shape (T, classes): the predicted probabilities; None if there are none.
+        scores
+            Shape (T, columns): the raw scores; one column for two classes.
         signs
             Shape (T,): +1 if the second of two classes is the positive one, else -1.
         decide
@@ -64,6 +67,8 @@ class PerLabel:
             if target < 0:
                 mean.update_unknown(1)
                 continue
+            if chances is None and scores.shape[1] == 1 and known[end] == 2:
+                _rank(last, scores[[end], 0], target, int(signs[end]))
             if chances is None or not target < known[group].min() or known[group].min() < 2:
                 # There are no probabilities to average.
                 mean.update(np.array([target]), np.array([_most_frequent(predicted[group].tolist())]))
@@ -73,9 +78,7 @@ class PerLabel:
             for metrics, row in ((last, chances[end]), (mean, average)):
                 metrics.update_log_loss(row[[target]])
                 if len(row) == 2:
-                    sign = int(signs[end])
-                    metrics.positive = int(sign > 0)
-                    metrics.update_scores(sign * (row[[1]] - 0.5), np.array([(target == 1) == (sign > 0)]))
+                    _rank(metrics, row[[1]] - 0.5, target, int(signs[end]))
 
     def add_numbers(self, groups: Sequence[range], targets: Floats, predictions: Floats) -> None:
         """Count labels that are numbers."""
@@ -117,6 +120,12 @@ class PerLabel:
             # Without probabilities there is no mean.
             del results["mean"]
         return {"labels": self.labels, **results}
+
+
+def _rank(metrics: ClassificationMetrics, score: Floats, target: int, sign: int) -> None:
+    """Count a score of a label of two classes, the second of which is the positive one if ``sign`` is 1."""
+    metrics.positive = int(sign > 0)
+    metrics.update_scores(sign * score, np.array([(target == 1) == (sign > 0)]))
 
 
 def _most_frequent(predicted: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from streamkarma.arrays import Arrays
 from streamkarma.checkpoint import natural
 from streamkarma.connectors.base import RecordBlock
-from streamkarma.errors import ModelFileError, UsageError
+from streamkarma.errors import ModelFileError, UsageError, meaningless_without
 from streamkarma.estimators.learners import Model, infer_learner, learner_of
 from streamkarma.estimators.persistence import from_bytes, load_with_run, save
 from streamkarma.estimators.regression import BaseRegressor
@@ -218,7 +218,7 @@ class Session:
             self.kept.pop("pending", None)
             return None
         if self.fields.full is not None:
-            raise UsageError("--full has no meaning for late labels (--pending)")
+            raise UsageError("--full has no meaning with late labels (--pending); leave one of them out")
         if self.fields.id is None and self.task_model.model.entity is None:
             raise UsageError(
                 "late labels need --id NAME, which identifies their event, or --entity NAME, which "
@@ -237,9 +237,9 @@ class Session:
 def _check_late(plan: Plan, pending: Pending | None, model: Model) -> None:
     """Raise UsageError if a plan has options for late labels without any late labels."""
     if plan.pending_seconds is not None and pending is None:
-        raise UsageError("--pending-seconds has no meaning without --pending")
+        raise meaningless_without("--pending-seconds", "--pending")
     if plan.share_label is not None and (pending is None or model.entity is None):
-        raise UsageError("--share-label has no meaning without --entity and --pending")
+        raise meaningless_without("--share-label", "--entity and --pending")
 
 
 def resumed(path: str, model: Model, kept: dict[str, Any], announce: Callable[[str], None]) -> TaskModel:
@@ -267,10 +267,10 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
         if name != "learner" and not hasattr(model, name):
             alien = isinstance(model, BaseRegressor) and declared is not None and declared.classification
             what = "a regression" if alien else f"made with the learner {learner_of(model)}"
-            raise UsageError(f"--{option} has no meaning for {path}, {what}")
+            raise UsageError(f"--{option} has no meaning for {path}, {what}; leave it out")
         made = learner_of(model) if name == "learner" else getattr(model, name)
         if declared is not None and declared.needs and getattr(model, declared.needs) is None:
-            raise UsageError(f"{declared.given(value)} has no meaning without --{declared.needs}")
+            raise meaningless_without(declared.given(value), f"--{declared.needs}")
         if name == "threshold" and BALANCED not in (value, made):
             continue  # it affects decisions only
         if value != made:

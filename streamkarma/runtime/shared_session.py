@@ -59,7 +59,7 @@ class SharedSession(Session):
         check_alike(plan, self._base, kept, store.name, "share in another topic")
         super().__init__(plan, store.name, self._say_once, self._base_content)
         self._base_task = dict(self.kept["task"])
-        #: The parts of this process by name, and which of them have learned since they were last saved.
+        #: The parts of this process by name, and those whose model or position is not saved.
         self._parts: dict[str, Session] = {}
         self._changed: set[str] = set()
         #: The models of other processes by part, each with the bytes it was read from.
@@ -94,8 +94,12 @@ class SharedSession(Session):
         own.feed(block.records.between(at, end))
         return end
 
+    def mark_unsaved(self, part: str) -> None:
+        """Save a part's model the next time, even if it learns nothing until then: its position is new."""
+        self._changed.add(part)
+
     def save(self, **more: Any) -> None:
-        """Save the models that have learned since the last time."""
+        """Save the models that have changed since the last time."""
         for part in sorted(self._changed):
             own = self._parts[part]
             run = {**own.kept, **own.settings(), "events": own.loop.last}

@@ -54,6 +54,8 @@ def table(summary: dict[str, Any]) -> str:
         rows.append(("weights", f"{model['weights']:,}{' hashed' if model['hashed'] else ''}"))
     rows += [(f"refit {name} failed", why) for name, why in model.get("refit_problems", {}).items()]
     rows.append(("memory", f"{model['bytes']:,} bytes"))
+    if "entities" in model:
+        rows.append(("memory of entities", f"{model['entity_bytes']:,} bytes"))
     width = max(len(name) for name, value in rows if value)
     lines = [f"{name:<{width}}  {value:>12}".rstrip() for name, value in rows]
     compared = regret_table(summary["regret"], summary.get("verdict"))

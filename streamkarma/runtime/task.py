@@ -184,7 +184,10 @@ class TaskModel:
     def _become_regression(self, known: list[Label]) -> None:
         assert isinstance(self.model, BaseClassifier)
         if self.positive is not None:
-            raise UsageError("the labels imply regression, for which --positive has no meaning; give --task")
+            raise UsageError(
+                "the labels imply regression, for which --positive has no meaning; leave it out, or "
+                "give --task"
+            )
         regressor = create(learner_of(self.model), _for_regression(self._options), regression=True)
         assert isinstance(regressor, BaseRegressor)
         if known or self.model.vocabulary.attributes:
@@ -298,7 +301,7 @@ class TaskModel:
 def _check_options(task: str, positive: str | None, options: dict[str, Any]) -> None:
     """Raise UsageError if an option does not apply to a task."""
     if positive is not None and task in ("multiclass", "regression"):
-        raise UsageError(f"--positive has no meaning with --task {task}")
+        raise UsageError(f"--positive has no meaning with --task {task}; leave one of them out")
     if task in ("binary", "multiclass") and options.get("loss") in REGRESSION:
         raise UsageError(f"--loss {options['loss']} is for numbers, and --task {task} for classes")
     if task == "multiclass" and isinstance(options.get("threshold"), float):

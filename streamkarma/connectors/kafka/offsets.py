@@ -225,6 +225,7 @@ class Offsets:
     def save(self) -> None:
         """Write the model with its positions; the journal starts over."""
         self._context.checkpoint()
+        self._source.stored()
         if self.sink is None:
             self._uncommitted_since = None
             self._source.committed()

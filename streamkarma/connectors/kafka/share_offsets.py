@@ -48,9 +48,17 @@ class SharedOffsets(Offsets):
         """Records of a partition are about to be learned."""
         self._note_time()
 
+    def start_at(self, partition: TopicPartition, offset: int) -> None:
+        """A partition starts there; its model, if it is stored with another offset, is stored again."""
+        super().start_at(partition, offset)
+        if self.store.saved.get(name_of(*partition), offset) != offset:
+            self._context.save_part(name_of(*partition))
+
     def skip(self, partition: TopicPartition, end: int) -> None:
-        """Note that nobody can read what lies before ``end``; it goes with the partition's next commit."""
+        """Note that nobody can read what lies before ``end``; it goes with the partition's next model."""
+        self._journal.add(partition, self.positions[partition], end)
         self.positions[partition] = end
+        self._context.save_part(name_of(*partition))
 
     def forget(self, topic: str) -> None:
         """Drop the offsets of a deleted topic, but not what was learned from it."""

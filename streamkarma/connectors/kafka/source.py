@@ -164,6 +164,8 @@ class TopicSource(Source):
         self.ends: dict[TopicPartition, int] | None = None
         self.replayed = 0
         self.lost: dict[str, int] = {}
+        #: Of these, those that lie before stored positions.
+        self._lost_for_good: dict[str, int] = {}
         self.recreated: set[str] = set()
         self.tombstones = self._tombstones_committed = 0
         self.latency, self.transactions = CommitLatency(), Histogram()
@@ -183,7 +185,7 @@ class TopicSource(Source):
         """Connect, and take over from an older process of the same model."""
         self._context = context
         # Records since the last commit are counted again.
-        self.tombstones = self._tombstones_committed
+        self.tombstones, self.lost = self._tombstones_committed, dict(self._lost_for_good)
         self.latency.discard()
         at = self.at
         if not self._checked:
@@ -253,9 +255,14 @@ class TopicSource(Source):
     def committed(self) -> None:
         """A commit has succeeded."""
         self._tombstones_committed = self.tombstones
+        self.stored()
         self._committed_positions = dict(self._positions)
         self.latency.committed()
         self._context.committed()
+
+    def stored(self) -> None:
+        """The positions are stored, so that what is lost before them will not be counted again."""
+        self._lost_for_good = dict(self.lost)
 
     def count_lost(self, partition: TopicPartition, records: int) -> None:
         """Count records of a partition that can no longer be read."""
