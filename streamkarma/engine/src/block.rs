@@ -130,6 +130,7 @@ impl<'a> Block<'a> {
     }
 
     /// Event `t`.
+    #[inline]
     pub fn event(&self, t: usize) -> Event<'a> {
         let items = self.starts[t]..self.starts[t + 1];
         Event {

@@ -49,15 +49,16 @@ impl Cholesky {
 
     /// Replace x with the solution y of U' U y = x.
     pub fn solve(&self, x: &mut [f64]) {
-        let x = &mut x[..self.size];
-        let rows = self.entries.chunks_exact(self.size.max(1)).zip(&self.inverse).take(self.size);
-        for (i, (row, inverse)) in rows.clone().enumerate() {
-            let value = x[i] * inverse;
+        let size = self.size;
+        let x = &mut x[..size];
+        for i in 0..size {
+            let value = x[i] * self.inverse[i];
             x[i] = value;
-            subtract(&mut x[i + 1..], value, &row[i + 1..]);
+            subtract(&mut x[i + 1..], value, &self.entries[i * size..][i + 1..size]);
         }
-        for (i, (row, inverse)) in rows.enumerate().rev() {
-            x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) * inverse;
+        for i in (0..size).rev() {
+            let row = &self.entries[i * size..][i + 1..size];
+            x[i] = (x[i] - dot(row, &x[i + 1..])) * self.inverse[i];
         }
     }
 
@@ -104,12 +105,15 @@ impl Cholesky {
     }
 
     /// Add the solution y of U' U y = x to `result`, using the inverse.
+    #[inline(always)]
     pub fn add_solution(&self, x: &[f64], result: &mut [f64]) {
-        add_rows(result, x, &self.inverse_matrix, self.size);
+        add_rows(result, x, &self.inverse_matrix, x.len());
     }
 }
 
-/// Add rows of this width, each times its factor, to as many columns as `target` has; four rows per pass.
+/// Add rows of this width, each times its factor, to as many columns as `target` has; four rows per pass. Inlined, so
+/// that loops over rows of a constant width are unrolled.
+#[inline(always)]
 fn add_rows(target: &mut [f64], factors: &[f64], rows: &[f64], width: usize) {
     let (quads, rest) = factors.as_chunks::<4>();
     let mut rows = rows.chunks_exact(width.max(1));

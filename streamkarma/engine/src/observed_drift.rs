@@ -66,14 +66,15 @@ impl ObservedDrift {
             if let Some(evicted) = block.evicted_before(t) {
                 self.forget(&evicted.attributes);
             }
-            let mut place = block.starts[t];
-            // An attribute may have several adjacent items.
-            for items in block.event(t).attributes.chunk_by(|one, next| one == next) {
-                let attribute = items[0] as usize;
+            // The constant is left out, and an attribute may have several adjacent items.
+            let mut last = 0;
+            for (place, &attribute) in (block.starts[t]..).zip(block.event(t).attributes) {
+                let attribute = attribute as usize;
+                if attribute == std::mem::replace(&mut last, attribute) || attribute > self.settings.most {
+                    continue;
+                }
                 while derived.next_if(|&at| at < place).is_some() {}
-                let is_derived = derived.peek() == Some(&place);
-                place += items.len();
-                if attribute == 0 || attribute > self.settings.most || is_derived {
+                if derived.peek() == Some(&place) {
                     continue;
                 }
                 if attribute > self.counts.len() {

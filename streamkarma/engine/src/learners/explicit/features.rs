@@ -42,18 +42,19 @@ pub struct FeatureMap {
     /// features.
     pub(super) attributes: usize,
     pub(super) coordinates: usize,
-    sets: Sets,
+    /// The sets S among an event's attributes.
+    sets: Vec<SetOfOthers>,
     /// Buffer for the observed attributes, used where some have several items.
     room: Vec<u32>,
 }
 
-/// The sets S among an event's attributes.
-#[derive(Clone, Debug, Default)]
-struct Sets {
-    /// The code of each set, already mixed if the layout is hashed.
-    codes: Vec<i64>,
-    /// The root for each set: beside the constant, and beside any other value.
-    roots: [Vec<f64>; 2],
+/// A set S.
+#[derive(Clone, Copy, Debug)]
+struct SetOfOthers {
+    /// Its code, already mixed if the layout is hashed.
+    code: i64,
+    /// Its root: beside the constant, and beside any other value.
+    roots: [f64; 2],
 }
 
 impl FeatureMap {
@@ -67,7 +68,7 @@ impl FeatureMap {
             layout: Layout::Plain { set_bits: 0 },
             attributes: 0,
             coordinates: 0,
-            sets: Sets::default(),
+            sets: Vec::new(),
             room: Vec::new(),
         }
     }
@@ -94,8 +95,6 @@ impl FeatureMap {
 
     /// Write an event's features, omitting those that are 0.
     pub fn expand(&mut self, event: &Event, features: &mut Features) {
-        features.index.clear();
-        features.phi.clear();
         let mut room = std::mem::take(&mut self.room);
         // At order 1 nothing depends on the number of observed attributes.
         let observed = if self.gamma == 1 { &[][..] } else { event.observed(&mut room) };
@@ -107,8 +106,13 @@ impl FeatureMap {
             self.list_values(&event.coordinates[..items], event.values, factor, features);
         } else {
             self.list_sets(order, &observed[..known]);
-            // Index, among the observed attributes, of the item's attribute.
-            let mut own = 0;
+            let sets = self.sets.len();
+            let Features { index, phi } = features;
+            // With room for all sets of every item.
+            index.resize(items * sets, 0);
+            phi.resize(items * sets, 0.0);
+            // Index, among the observed attributes, of the item's attribute; and the number of features so far.
+            let (mut own, mut end) = (0, 0);
             for (item, (&coordinate, value)) in
                 event.coordinates[..items].iter().zip(event.values).enumerate()
             {
@@ -117,12 +121,12 @@ impl FeatureMap {
                 if x == 0.0 || coordinate as usize >= self.coordinates {
                     continue;
                 }
-                let first = features.index.len();
-                self.multiply(coordinate, x, own.min(1), features);
-                if own > 0 {
-                    take_out(order, own, known, first, features);
-                }
+                let (index, phi) = (&mut index[end..end + sets], &mut phi[end..end + sets]);
+                self.multiply(coordinate, x, own.min(1), index, phi);
+                end += if own > 0 { take_out(order, own, known, index, phi) } else { sets };
             }
+            index.truncate(end);
+            phi.truncate(end);
         }
         self.room = room;
     }
@@ -130,6 +134,8 @@ impl FeatureMap {
     /// Write the features of order 1: the values, since all roots are 1.
     fn list_values(&self, coordinates: &[u32], values: &[f64], factor: f64, features: &mut Features) {
         let Features { index, phi } = features;
+        index.clear();
+        phi.clear();
         phi.extend(values[..coordinates.len()].iter().map(|value| factor * value));
         match self.layout {
             Layout::Plain { set_bits } => index.extend(coordinates.iter().map(|each| each << set_bits)),
@@ -158,15 +164,11 @@ impl FeatureMap {
     /// List the sets: the empty one and, for each attribute, the one of it alone and, at order 3, those of it and a
     /// lower one.
     fn list_sets(&mut self, order: usize, attributes: &[u32]) {
-        let Self { gamma, roots, layout, sets: Sets { codes, roots: [constant, value] }, .. } = self;
-        let [beside_constant, beside_value] = roots[order];
-        codes.clear();
-        constant.clear();
-        value.clear();
+        let Self { gamma, roots, layout, sets, .. } = self;
+        sets.clear();
         let mut list = |code: i64, size: usize| {
-            codes.push(if layout.is_hashed() { mix(!code) } else { code });
-            constant.push(beside_constant[size]);
-            value.push(beside_value[size]);
+            let code = if layout.is_hashed() { mix(!code) } else { code };
+            sets.push(SetOfOthers { code, roots: roots[order].map(|by_size| by_size[size]) });
         };
         list(0, 0);
         for (j, &upper) in attributes.iter().enumerate().skip(1) {
@@ -180,33 +182,35 @@ impl FeatureMap {
         }
     }
 
-    /// Append the features of a coordinate combined with every set.
-    fn multiply(&self, coordinate: u32, x: f64, kind: usize, features: &mut Features) {
-        let Sets { codes, roots } = &self.sets;
+    /// Write the features of a coordinate combined with every set.
+    fn multiply(&self, coordinate: u32, x: f64, kind: usize, index: &mut [u32], phi: &mut [f64]) {
+        let features = index.iter_mut().zip(phi).zip(&self.sets);
         match self.layout {
             Layout::Plain { set_bits } => {
-                let base = i64::from(coordinate) << set_bits;
-                features.index.extend(codes.iter().map(|code| (base + code) as u32));
+                let base = coordinate << set_bits;
+                for ((place, value), set) in features {
+                    (*place, *value) = (base + set.code as u32, x * set.roots[kind]);
+                }
             }
             Layout::Hashed { bits } => {
                 let base = mix(i64::from(coordinate));
-                features.index.extend(codes.iter().map(|&code| hash(base, code, bits)));
+                for ((place, value), set) in features {
+                    (*place, *value) = (hash(base, set.code, bits), x * set.roots[kind]);
+                }
             }
         }
-        features.phi.extend(roots[kind].iter().map(|root| x * root));
     }
 }
 
-/// Remove those features of a value, which begin at `first`, that have its own attribute in their set; `own` is its
-/// index among the `observed` ones. Each is replaced by the last feature, going backwards: first the sets with a higher
-/// attribute, then those with a lower one or alone.
-fn take_out(order: usize, own: usize, observed: usize, first: usize, features: &mut Features) {
-    let Features { index, phi } = features;
+/// Remove those features of a value that have its own attribute in their set, and return how many are left; `own` is
+/// its index among the `observed` ones. Each is replaced by the last feature, going backwards: first the sets with a
+/// higher attribute, then those with a lower one or alone.
+fn take_out(order: usize, own: usize, observed: usize, index: &mut [u32], phi: &mut [f64]) -> usize {
     let mut end = index.len();
     let mut drop = |at: usize| {
         end -= 1;
-        index[first + at] = index[end];
-        phi[first + at] = phi[end];
+        index[at] = index[end];
+        phi[at] = phi[end];
     };
     if order == 2 {
         drop(own);
@@ -214,8 +218,7 @@ fn take_out(order: usize, own: usize, observed: usize, first: usize, features: &
         (own + 1..observed).rev().for_each(|upper| drop(1 + upper * (upper - 1) / 2 + own));
         (0..own).rev().for_each(|lower| drop(1 + own * (own - 1) / 2 + lower));
     }
-    index.truncate(end);
-    phi.truncate(end);
+    end
 }
 
 /// 1 / sqrt(k(x, x)) for the values of this many attributes; 0 for an event with norm zero.

@@ -166,7 +166,7 @@ impl Mixing<'_> {
         let expert_scores = ExpertScores { scores: row, observed };
         let &Lesson { label, weight, ticket, .. } = lesson;
         let count = |weight| Count { weight, events: lesson.events() };
-        let kept = lesson.is_labelled().then(|| late.take(ticket)).flatten();
+        let kept = (ticket > 0 && lesson.is_labelled()).then(|| late.take(ticket)).flatten();
         let Some(kept) = kept.filter(|_| lesson.is_learned()) else {
             let loss = aggregator.step(expert_scores, label, count(weight), mixed);
             if ticket > 0 && !lesson.is_labelled() {

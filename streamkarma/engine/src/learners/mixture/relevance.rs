@@ -81,13 +81,13 @@ impl Relevance {
         self.prediction.add(prediction);
         let away = prediction - self.prediction.value;
         let items = event.attributes.iter().zip(event.coordinates).zip(event.values);
-        let (mut part, mut items) = (0.0, items.peekable());
-        while let Some(((&attribute, &coordinate), &value)) = items.next() {
+        let mut part = 0.0;
+        for (item, ((&attribute, &coordinate), &value)) in items.enumerate() {
             let product = &mut self.products[coordinate as usize];
             // Values that are not standardised may be so large that their squares overflow.
             product.add(sanitise(value * away));
             part = sanitise(part + product.value * value);
-            if items.peek().is_none_or(|&((&next, _), _)| next != attribute) {
+            if event.attributes.get(item + 1) != Some(&attribute) {
                 let square = &mut self.squares[attribute as usize];
                 let before = square.value;
                 square.add(part * part);

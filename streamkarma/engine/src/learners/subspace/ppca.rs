@@ -229,7 +229,18 @@ impl Ppca {
     /// `weight` is its weight, `growth` what an event of weight 1 adds to the counts. There must be capacity for its
     /// names.
     pub fn learn(&mut self, event: &Event, weight: f64, growth: f64) {
+        match self.rank {
+            // With a constant rank, loops are unrolled; a mixture has this one.
+            8 => self.learn_with_rank(8, event, weight, growth),
+            rank => self.learn_with_rank(rank, event, weight, growth),
+        }
+    }
+
+    #[inline(always)]
+    fn learn_with_rank(&mut self, rank: usize, event: &Event, weight: f64, growth: f64) {
         let Posterior { mean, deviations, residuals, cholesky, pull, .. } = &mut self.posterior;
+        pull.resize(rank, 0.0);
+        let (mean, pull) = (&mean[..rank], &mut pull[..rank]);
         let energy = 1.0 + dot(mean, mean);
         let amount = weight * growth;
         let mut last = None;
@@ -247,9 +258,8 @@ impl Ppca {
             if *deviation == 0.0 {
                 continue;
             }
-            let row = &mut self.rows[k * self.rank..][..self.rank];
-            pull.clear();
-            pull.resize(row.len(), 0.0);
+            let row = &mut self.rows[k * rank..][..rank];
+            pull.fill(0.0);
             cholesky.add_solution(row, pull);
             let surprise = residual * residual + dot(row, pull);
             let eta = weight * self.step_sizes.of(self.value_counts[k] / growth);
