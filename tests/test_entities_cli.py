@@ -93,7 +93,8 @@ def test_predict_may_name_the_entity_of_the_model(streamkarma: Program) -> None:
     for model, entity in (("m", "device"), ("nobody", "none")):
         done = streamkarma("predict", model, "--entity", "other", records=labelled(9))
         assert done.code == 2
-        assert done.stderr.startswith(f"streamkarma: {model} was made with entity {entity}, not other")
+        said = f"{model} was made with entity {entity}, not other; leave the option out"
+        assert done.stderr == f"streamkarma: {said}\n"
 
 
 def test_what_is_remembered_is_told(streamkarma: Program, tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def check_options(plan: Plan, path: str, model: Model) -> None:
         if value != made:
             raise UsageError(
                 f"{path} was made with {option} {_format(name, made)}, not {_format(name, value)}; "
-                "leave the option out or start another model"
+                f"leave the option out{' or start another model' if plan.learn else ''}"
             )
 
 
