@@ -14,17 +14,11 @@ from kafka.structs import MemberState
 
 from streamkarma.connectors.base import Context, Position, Reader, ReaderFigures, RecordBlock
 from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
-from streamkarma.connectors.kafka.consumer import (
-    LEAVE_MS,
-    READING,
-    Assignment,
-    Polled,
-    remove_member,
-    subscribe,
-)
+from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING, Polled, remove_member, subscribe
 from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error, unwrapped
+from streamkarma.connectors.kafka.group_member import GroupMember
 from streamkarma.connectors.kafka.in_step import InStep
-from streamkarma.connectors.kafka.offsets import QUIET_SECONDS, Offsets
+from streamkarma.connectors.kafka.offsets import Offsets
 from streamkarma.connectors.kafka.records import records_of
 from streamkarma.connectors.kafka.replay import replay
 from streamkarma.connectors.kafka.sink import TopicSink, producer_settings
@@ -36,9 +30,6 @@ from streamkarma.errors import FencedError, RunError, UsageError
 if TYPE_CHECKING:
     from streamkarma.connectors.kafka.source import TopicSource
 
-#: The longest poll without records, which delays signals; and while partitions are still to be assigned,
-#: which are positioned after a poll.
-_POLL_SECONDS, _JOINING_SECONDS = 0.25, 0.05
 #: A process that has had no partitions for this long will not get any, because there are enough others.
 _IDLE_SECONDS = 5.0
 #: Maximum number of records per poll, and of records learned before signals are handled. The overhead of a
@@ -47,12 +38,8 @@ _POLL_RECORDS, _PART = 5000, 2000
 #: How long to wait for brokers to abort a transaction; and before another attempt, which also ends it, if the
 #: brokers may be gone.
 _ABORT_SECONDS, _RETRY_SECONDS = 3.0, 0.3
-#: Errors of a member that has left the group, and the message if it was too slow.
+#: Errors of a member that has left the group.
 _LEFT = (errors.CommitFailedError, errors.IllegalGenerationError, errors.UnknownMemberIdError)
-_TOO_SLOW = (
-    "events took longer than max_poll_interval_ms ({:g} s), and the group has moved on without this process; "
-    "lower -X max_poll_records, or raise -X max_poll_interval_ms"
-)
 
 
 class TopicReader(Reader):
@@ -75,14 +62,13 @@ class TopicReader(Reader):
         self._topic_sink: TopicSink | None = None
         self._stack = ExitStack()
         self._consumer: TopicConsumer
-        self._assignment: Assignment
+        #: The consumer in its group; None before it has joined.
+        self._joined: GroupMember | None = None
         #: If there is a topic of labels: reads it in step with the events.
         self._in_step: InStep | None = None
         self._idle_since: float | None = None
         #: Whether the last poll returned nothing.
         self._is_quiet = True
-        #: Time of the last poll, and the number of seconds within which the group expects the next one.
-        self._polled, self._longest_pause = 0.0, float("inf")
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -131,8 +117,8 @@ class TopicReader(Reader):
         sink, kind = self._topic_sink, unwrapped(error)
         # Another process in place of this one would have fenced the producer first.
         fenced = sink is not None and isinstance(kind, errors.FencedInstanceIdError)
-        if (fenced or isinstance(kind, _LEFT)) and self._is_late():
-            return RetriableKafkaError(_TOO_SLOW.format(self._longest_pause))
+        if (fenced or isinstance(kind, _LEFT)) and self._joined is not None and self._joined.is_late:
+            return RetriableKafkaError(self._joined.too_slow)
         return (translate_error if sink is None else sink.translate)(error)
 
     def resume(self, kept: Position | None) -> None:
@@ -157,7 +143,7 @@ class TopicReader(Reader):
         silence = self._source.silence
         silence.heard()
         while not self._reached_end():
-            polled = self._poll()
+            polled = self._member.poll()
             for partition, records in self._in_order(self._before_ends(polled)):
                 yield from self._parts(partition, records)
                 self._skip_unreadable([partition])
@@ -166,8 +152,9 @@ class TopicReader(Reader):
                 self._offsets.heard = False
                 silence.heard()
             silence.check()
-            if self._assignment.unpositioned:
-                unpositioned, self._assignment.unpositioned = self._assignment.unpositioned, set()
+            assignment = self._member.assignment
+            if assignment.unpositioned:
+                unpositioned, assignment.unpositioned = assignment.unpositioned, set()
                 start(unpositioned, self._offsets, self._source)
             self._is_quiet = not polled and not self._in_step
             yield None
@@ -187,7 +174,7 @@ class TopicReader(Reader):
                 return
             except errors.RebalanceInProgressError:
                 self._consumer.pause(*self._consumer.assignment())
-                self._poll()
+                self._member.poll()
 
     def snapshot(self) -> Position:
         """Offsets, and the ids of their topics."""
@@ -195,7 +182,7 @@ class TopicReader(Reader):
 
     def figures(self) -> ReaderFigures:
         """Lag, for partitions whose end offsets are known, and durations."""
-        source, mine = self._source, self._consumer.assignment() - self._assignment.unpositioned
+        source, mine = self._source, self._member.positioned
         ends = {tp: self._consumer.highwater(tp) for tp in sorted(mine)}
         positions = self._offsets.positions
         lag = [
@@ -231,15 +218,18 @@ class TopicReader(Reader):
             allow_auto_create_topics=False, group_instance_id=static, max_poll_records=_POLL_RECORDS
         )
         self._consumer = source.connect(TopicConsumer, **{**reading, **READING}, group_id=source.at.group)
-        self._polled = time.monotonic()
-        self._longest_pause = self._consumer.config["max_poll_interval_ms"] / 1000
         self._stack.callback(self._leave)
         self._offsets.consumer = self._consumer
-        self._assignment = Assignment(self._consumer, self._offsets.before_leaving)
+        self._joined = GroupMember(self._consumer, self._offsets)
         topics = source.topics
         if topics.labels is not None:
             self._in_step = InStep(self._consumer, topics.labels, self._context.pending)
-        subscribe(self._consumer, topics, self._assignment)
+        subscribe(self._consumer, topics, self._joined.assignment)
+
+    @property
+    def _member(self) -> GroupMember:
+        assert self._joined is not None
+        return self._joined
 
     def _leave(self) -> None:
         with suppress(errors.KafkaError):
@@ -256,51 +246,6 @@ class TopicReader(Reader):
             return
         remove_member(source.at.group, source.instance, source.settings)
 
-    def _poll(self) -> Polled:
-        """Poll for records; partitions are assigned and revoked in here."""
-        seconds = QUIET_SECONDS if self._offsets.waiting else _POLL_SECONDS
-        if not self._consumer.assignment():
-            seconds = _JOINING_SECONDS
-        polled: Polled = {}
-        was_late, self._polled = self._is_late(), time.monotonic()
-        try:
-            # In steps: if a fetch arrives at the wrong moment, kafka-python sleeps although there are
-            # records, but not for longer than the timeout.
-            for milliseconds in (0, 5, int(1000 * seconds)):
-                polled = self._consumer.poll(timeout_ms=milliseconds)
-                if polled or self._assignment.unpositioned:
-                    break
-                self._consumer.keep_joining()
-        except errors.OffsetOutOfRangeError as error:
-            gone = [tp for tp in error.args[0] if tp in self._consumer.assignment()]
-            self._consumer.pause(*gone)
-            self._assignment.unpositioned |= set(gone)
-        except errors.KafkaError:
-            if self._assignment.failure is not None:
-                raise self._assignment.failure from None
-            raise
-        if self._assignment.lost:
-            self._assignment.lost = False
-            if self._offsets.unsafe:
-                why = _TOO_SLOW if was_late else "the group has moved on without this process"
-                raise RetriableKafkaError(why.format(self._longest_pause))
-            self._offsets.discard()
-        return self._of_known_topics(polled)
-
-    def _is_late(self) -> bool:
-        """Whether the last poll is so long ago that the group has removed this member."""
-        return time.monotonic() - self._polled >= self._longest_pause
-
-    def _of_known_topics(self, polled: Polled) -> Polled:
-        """The polled records without those of recreated topics, which are positioned first."""
-        for topic in {tp.topic for tp in polled}:
-            if self._offsets.is_another(topic, self._consumer.topic_id(topic)):
-                recreated = {tp for tp in self._consumer.assignment() if tp.topic == topic}
-                self._consumer.pause(*recreated)
-                self._assignment.unpositioned |= recreated
-                polled = {tp: records for tp, records in polled.items() if tp.topic != topic}
-        return polled
-
     def _before_ends(self, polled: Polled) -> Polled:
         """The polled records up to the end of the run."""
         ends = self._source.ends
@@ -314,7 +259,7 @@ class TopicReader(Reader):
         """The records by partition, as they were polled, or in step with their labels."""
         if self._in_step is None:
             return polled.items()
-        self._in_step.keep_only(self._consumer.assignment() - self._assignment.unpositioned)
+        self._in_step.keep_only(self._member.positioned)
         return self._in_step.take(polled)
 
     def _parts(self, partition: TopicPartition, records: list[ConsumerRecord]) -> Iterator[RecordBlock]:
@@ -355,7 +300,7 @@ class TopicReader(Reader):
     def _skip_unreadable(self, partitions: Iterable[TopicPartition]) -> None:
         """Pass over what no consumer gets, where only that follows the last record."""
         positions, ends = self._offsets.positions, self._source.ends
-        for partition in (positions.keys() & partitions) - self._assignment.unpositioned:
+        for partition in (positions.keys() & partitions) - self._member.assignment.unpositioned:
             end = self._consumer.next_offset(partition)
             if ends is not None:
                 # Records from there on were polled, but are not for this run.
@@ -369,8 +314,8 @@ class TopicReader(Reader):
         ends = self._source.ends
         if ends is None:
             return False
-        mine = self._consumer.assignment()
-        if self._consumer.group_metadata().state != MemberState.STABLE or self._assignment.unpositioned:
+        mine, unpositioned = self._consumer.assignment(), self._member.assignment.unpositioned
+        if self._consumer.group_metadata().state != MemberState.STABLE or unpositioned:
             return False
         if mine:
             self._idle_since = None
