@@ -1,4 +1,4 @@
-"""A member of the consumer group: reads, predicts and commits until the end or the next failure."""
+"""Reads topics as a member of the consumer group, and commits, until the end or the next failure."""
 
 from __future__ import annotations
 
