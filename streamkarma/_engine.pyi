@@ -373,6 +373,25 @@ def parse(text: bytes) -> dict[str, Any]:
 def parse_value(text: bytes) -> Any:
     """Parse a JSON value as in an object; RecordError if it is invalid."""
 
+class Records:
+    """Decoded records: a list of each field, and the byte at which the records end.
+
+    Offsets and timestamps are relative to the batch.
+    """
+
+    offsets: list[int]
+    timestamps: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    headers: list[list[tuple[str, bytes | None]]]
+    end: int
+
+def decode_records(batch: bytes, begin: int, most: int) -> Records:
+    """Decode ``most`` records of an uncompressed batch in Kafka's message format 2, from byte ``begin`` on.
+
+    There are fewer if one is malformed: those before it.
+    """
+
 def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
     """JSON objects, one per line; see ``connectors.rows``."""
 

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka import KafkaConsumer
 
+from streamkarma._engine import decode_records
 from streamkarma.cli import cli
 from streamkarma.connectors.base import DeadLetter
-from streamkarma.connectors.kafka._private import BulkProducer
+from streamkarma.connectors.kafka._private import BulkProducer, TopicConsumer
 from streamkarma.connectors.kafka.records import NO_METADATA
 from streamkarma.connectors.kafka.records import records_of as kafka_records
 from streamkarma.connectors.kafka.sink import TopicSink
@@ -33,6 +35,29 @@ def test_a_topic_is_learned_as_a_pipe_is(cluster: Cluster, workers: str) -> None
     assert cluster.rows(output) == expected
     assert cluster.state("m") == cluster.state("reference.karma")
     assert cluster.kept("m")["kafka"] == {source: {"0": 1500}}
+
+
+def test_the_engine_decodes_what_is_read(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As kafka-python does, which would do it itself if its parts had other names."""
+    source, decoded = cluster.topic("in"), []
+    given = [Record(b"1", 0, b"k", [("h", b"v")], 1_700_000_000_000), Record(None, 0, b"k"), Record(b"", 0)]
+    cluster.put(source, given)
+
+    def decode(*arguments: Any) -> Any:
+        decoded.append(decode_records(*arguments))
+        return decoded[-1]
+
+    monkeypatch.setattr("streamkarma.connectors.kafka._private.decode_records", decode)
+    read = []
+    for kind in (TopicConsumer, KafkaConsumer):
+        consumer = kind(
+            source, bootstrap_servers=cluster.address, auto_offset_reset="earliest", group_id=None
+        )
+        records = [next(consumer) for _ in given]
+        read.append([each[: each._fields.index("checksum")] for each in records])
+        consumer.close()
+    assert read[0] == read[1]
+    assert sum(len(each.values) for each in decoded) == len(given)
 
 
 def test_stopping_and_going_on_is_never_having_stopped(cluster: Cluster) -> None:

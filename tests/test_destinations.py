@@ -136,6 +136,31 @@ def test_killed_before_the_first_checkpoint_with_other_files(monkeypatch: pytest
     assert json.loads(content("q")[0].splitlines()[0])["n"] == 98
 
 
+@pytest.mark.parametrize(
+    ("every", "seconds", "expected"),
+    [
+        (None, 0.0, [50, 100, 150, 200]),
+        (None, 1e9, [200]),
+        (100, 1e9, [100, 200]),
+    ],
+)
+def test_the_model_is_not_written_all_the_time_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch, every: int | None, seconds: float, expected: list[int]
+) -> None:
+    """By default after many events, and some time; the second includes the end of the run."""
+    written: list[int] = []
+
+    def checkpoint(context: RunContext) -> None:
+        written.append(context.events)
+        context.postpone_checkpoint()
+
+    monkeypatch.setattr(RunContext, "checkpoint", checkpoint)
+    monkeypatch.setattr("streamkarma.runtime.context._EVENTS", 50)
+    monkeypatch.setattr("streamkarma.runtime.context._SECONDS", seconds)
+    learn(checkpoint_every=every)
+    assert sorted(set(written)) == expected
+
+
 def test_the_model_says_how_much_it_has_taken(streamkarma: Program) -> None:
     learn()
     size = len(b"\n".join([*LINES, b""]))

@@ -43,7 +43,12 @@ _DECLARED = (
         FORMATS,
         "Format of INPUT; csv detects the delimiter.  [default: by its name, else json]",
     ),
-    Parameter("checkpoint_every", Integer(), "Events between checkpoints of the model.", 10_000),
+    Parameter(
+        "checkpoint_every",
+        Integer(),
+        "Events between checkpoints of the model.",
+        default_text="10,000, but not more than one checkpoint a second",
+    ),
     Parameter("max_record_bytes", Integer(), "Maximum size of a record.", 16 << 20),
     Parameter(
         "recent",

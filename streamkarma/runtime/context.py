@@ -17,6 +17,10 @@ from streamkarma.runtime.session import Session
 from streamkarma.runtime.shared_session import SharedSession
 from streamkarma.runtime.signals import StopSignal
 
+#: Unless the user says otherwise, the model is written after this many events, but not before this many
+#: seconds have passed: a fast stream would spend a fifth of its time on it.
+_EVENTS, _SECONDS = 10_000, 1.0
+
 Given = ParamSpec("Given")
 Got = TypeVar("Got")
 
@@ -73,8 +77,10 @@ class RunContext:
         self.path = plan.model
         self.destinations: Destinations | None = None
         #: If nothing is saved, no block is split for a checkpoint.
-        self._checkpoint_every = plan.checkpoint_every if saves else sys.maxsize
+        self._checkpoint_every = (plan.checkpoint_every or _EVENTS) if saves else sys.maxsize
+        self._least_seconds = 0.0 if plan.checkpoint_every else _SECONDS
         self.next_checkpoint = self._checkpoint_every
+        self._checkpointed = time.monotonic()
         self.totals: Totals | None = None
         self.failures = 0
 
@@ -123,7 +129,9 @@ class RunContext:
     @property
     def checkpoint_due(self) -> bool:
         """Whether enough events were learned for the model to be written."""
-        return self.events >= self.next_checkpoint
+        if self.events < self.next_checkpoint:
+            return False
+        return time.monotonic() - self._checkpointed >= self._least_seconds
 
     def checkpoint(self) -> None:
         """Write the model, with the reader's position."""
@@ -135,6 +143,7 @@ class RunContext:
     def postpone_checkpoint(self) -> None:
         """Schedule the next checkpoint, counting from now."""
         self.next_checkpoint = self.events + self._checkpoint_every
+        self._checkpointed = time.monotonic()
 
     def number_from(self, number: int) -> None:
         """Set the number of the next event."""

@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     options
         The given parameters of the estimator.
     checkpoint_every
-        Events between two checkpoints.
+        Events between two checkpoints; None for 10,000, but not more than one checkpoint a second.
     predictions, dead_letters, summary
         Paths, ``-`` for standard output, None for none.
     fail
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
     unlabelled: str | None = None
     share_label: str | None = None
     options: Mapping[str, Any] = NOTHING
-    checkpoint_every: int = RUNNING["checkpoint_every"].default
+    checkpoint_every: int | None = None
     predictions: str | None = "-"
     dead_letters: str | None = None
     summary: str | None = None

@@ -258,7 +258,8 @@ class Run:
         events, limit = self._context.events, self._plan.max_events
         room = min(self._progress.room(events), sys.maxsize if limit is None else limit - events)
         # A commit that is overdue does not hold up the stream.
-        return room if self._context.checkpoint_due else min(room, self._context.next_checkpoint - events)
+        due = self._context.next_checkpoint - events
+        return min(room, due) if due > 0 else room
 
     def _compare(self) -> None:
         """Compare with the baselines one last time, unless a bad record stopped the run."""

@@ -9,6 +9,8 @@ allowed: see the bound in pyproject.toml. These are used:
   other way to finish a rebalance that a short poll has interrupted.
 - `TopicConsumer.next_offset`: ``_subscription``, whose `assignment` is public. `position` returns the same,
   but asks the consumer's thread, which takes a millisecond for each partition.
+- `TopicConsumer`: ``_fetcher.PartitionRecords``, and in `_DecodedRecords` the attributes of this class and of
+  its batches. They decode records in Python, field by field, which takes longer than learning them.
 - `TopicConsumer.poll`: ``_fetcher._next_partition_records``. There is no other way to continue with a
   partition that was paused while it had fetched records.
 - `BulkProducer`: ``_partition``, ``_ensure_valid_record_size``, ``_transaction_manager``, ``_sender``
@@ -22,17 +24,27 @@ from __future__ import annotations
 
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition, errors
+from kafka.consumer.fetcher import ConsumerRecord, Fetcher
+from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import MemberState
+
+from streamkarma._engine import decode_records
 
 #: Space for the overhead of a batch, below the broker's own limit (message.max.bytes).
 OVERHEAD = 10_000
 #: Seconds within which a producer's thread discards what was not sent.
 _STOP_SECONDS = 1.0
+#: The number of records decoded at once, so that those of a large batch need not all be in memory.
+_DECODED = 1000
+#: The first message format with batches of records, which Kafka 0.11 introduced.
+_BATCHES = 2
 
 
 class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no types
@@ -116,8 +128,95 @@ class BulkProducer(KafkaProducer):  # type: ignore[misc]  # kafka-python has no 
             self.close(timeout=_STOP_SECONDS)
 
 
+class _DecodedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]  # kafka-python has no types
+    """The fetched records of a partition, decoded by the engine."""
+
+    def _unpack_records(self, partition: TopicPartition, records: Any, *_: Any) -> Iterator[ConsumerRecord]:
+        while (batch := records.next_batch()) is not None:
+            if batch.magic < _BATCHES:
+                yield from super()._unpack_records(partition, _Preceded(batch, records), None, None)
+                return
+            if self.check_crcs and not batch.validate_crc():
+                raise _corrupt(partition, batch, "do not match their checksum")
+            self.leader_epoch = batch.leader_epoch
+            if not self._is_skipped(batch):
+                yield from self._decoded(partition, batch)
+            self.next_fetch_offset = batch.next_offset
+        self.drain()
+
+    def _is_skipped(self, batch: Any) -> bool:
+        """Whether a batch is not for consumers: the end of a transaction, or part of one that was aborted."""
+        if self.isolation_level == IsolationLevel.READ_COMMITTED and batch.has_producer_id():
+            self._consume_aborted_transactions_up_to(batch.last_offset)
+            if self._contains_abort_marker(batch):
+                self.aborted_producer_ids.discard(batch.producer_id)
+            elif self._is_batch_aborted(batch):
+                return True
+        return bool(batch.is_control_batch)
+
+    def take(self, n: int | None = None) -> list[ConsumerRecord]:
+        """Up to ``n`` records."""
+        taken: list[ConsumerRecord] = super().take(n)
+        if taken:
+            # Further on if the last records were skipped.
+            self.next_fetch_offset = max(self.next_fetch_offset, taken[-1].offset + 1)
+        return taken
+
+    def _decoded(self, partition: TopicPartition, batch: Any) -> Iterator[ConsumerRecord]:
+        iter(batch)  # decompresses it
+        content, begin, left = bytes(batch._buffer), batch._pos, batch.records_count
+        offset, time = batch.base_offset, batch.first_timestamp
+        while left > 0:
+            records = decode_records(content, begin, min(left, _DECODED))
+            times = [time + each for each in records.timestamps]
+            if batch.timestamp_type == batch.LOG_APPEND_TIME:
+                times = [batch.max_timestamp] * len(times)
+            self.records_read += len(times)
+            self.bytes_read += records.end - begin
+            columns = (
+                *map(repeat, (partition.topic, partition.partition, batch.leader_epoch)),
+                [offset + each for each in records.offsets],
+                times,
+                repeat(batch.timestamp_type),
+                records.keys,
+                records.values,
+                records.headers,
+                # A checksum, which this format has for whole batches, and sizes, which nobody here asks for.
+                *map(repeat, (None, -1, -1, -1)),
+            )
+            yield from map(partial(tuple.__new__, ConsumerRecord), zip(*columns, strict=False))
+            if len(times) < min(left, _DECODED):
+                raise _corrupt(partition, batch, "are malformed")
+            begin, left = records.end, left - len(times)
+        if begin != len(content):
+            raise _corrupt(partition, batch, "are followed by other bytes")
+
+
+class _Preceded:
+    """A batch of records, and then others."""
+
+    def __init__(self, batch: Any, others: Any) -> None:
+        self._first, self._others = batch, others
+
+    def next_batch(self) -> Any:
+        """The next one; None if there are no more."""
+        batch, self._first = self._first, None
+        return self._others.next_batch() if batch is None else batch
+
+
+def _corrupt(partition: TopicPartition, batch: Any, what: str) -> errors.CorruptRecordError:
+    return errors.CorruptRecordError(
+        f"topic {partition.topic}, partition {partition.partition}: the records from offset "
+        f"{batch.base_offset} to {batch.last_offset} {what}"
+    )
+
+
 class TopicConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no types
-    """A KafkaConsumer that provides the ids of topics, and supports very short polls."""
+    """A KafkaConsumer that decodes fast, provides the ids of topics, and supports very short polls."""
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
+        super().__init__(*topics, **configs)
+        self._fetcher.PartitionRecords = _DecodedRecords
 
     def topic_id(self, topic: str) -> str | None:
         """The id of a topic as written by Kafka's tools; None if it is unknown or the brokers have none."""

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from heapq import heapify, heappop, heapreplace
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition, errors
+from kafka import TopicPartition, errors
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkarma.connectors.base import Context, Position, Reader, RecordBlock, Source
+from streamkarma.connectors.kafka._private import TopicConsumer
 from streamkarma.connectors.kafka.connection import SILENCE_SECONDS
 from streamkarma.connectors.kafka.consumer import LEAVE_MS, READING
 from streamkarma.connectors.kafka.errors import RetriableKafkaError, translate_error
@@ -80,7 +81,7 @@ class BoundedTopics(TopicSource):
             settings = {**self.settings.consumer(), **READING}
             settings.pop("group_instance_id", None)
             settings.setdefault("max_poll_records", _POLL_RECORDS)
-            consumer = self.connect(KafkaConsumer, **settings, group_id=None)
+            consumer = self.connect(TopicConsumer, **settings, group_id=None)
             try:
                 yield _BoundedReader(self, consumer, ends)
             finally:
@@ -95,7 +96,7 @@ class _BoundedReader(Reader):
     """Reads partitions to their ends, merging several in order of time."""
 
     def __init__(
-        self, source: BoundedTopics, consumer: KafkaConsumer, ends: dict[TopicPartition, int]
+        self, source: BoundedTopics, consumer: TopicConsumer, ends: dict[TopicPartition, int]
     ) -> None:
         self._source, self._consumer, self._ends = source, consumer, ends
         #: Records waiting to be merged, and the next offset to read, of each partition.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from streamkarma.connectors.histogram import Histogram
 
@@ -19,17 +22,17 @@ class CommitLatency:
 
     def __init__(self) -> None:
         self.histogram = Histogram()
-        self._waiting: list[int] = []
+        self._waiting: list[NDArray[np.int64]] = []
 
-    def learned(self, times: Iterable[int]) -> None:
+    def learned(self, times: Sequence[int]) -> None:
         """Records with these times, in milliseconds since 1970, were learned; those without one have -1."""
-        self._waiting += [each for each in times if each >= 0]
+        self._waiting.append(np.array(times, np.int64))
 
     def committed(self) -> None:
         """Everything learned is committed."""
         if self._waiting:
-            now = time.time()
-            self.histogram.add([now - each / 1000 for each in self._waiting])
+            times = np.concatenate(self._waiting)
+            self.histogram.add(time.time() - times[times >= 0] / 1000)
             self._waiting = []
 
     def discard(self) -> None:

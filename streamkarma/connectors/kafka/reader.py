@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from kafka import TopicPartition, errors
@@ -292,9 +294,9 @@ class TopicReader(Reader):
     def _note(self, partition: TopicPartition, part: list[ConsumerRecord], end: int) -> None:
         begin = max(self._offsets.positions.get(partition, 0), part[0].offset)
         if end > begin:
-            passed = [each for each in part if begin <= each.offset < end]
-            self._source.tombstones += sum(each.value is None for each in passed)
-            self._source.latency.learned(each.timestamp for each in passed)
+            passed = part[slice(*(bisect_left(part, at, key=attrgetter("offset")) for at in (begin, end)))]
+            self._source.tombstones += [each.value for each in passed].count(None)
+            self._source.latency.learned([each.timestamp for each in passed])
             self._offsets.note(partition, part[0].offset, end)
 
     def _skip_unreadable(self, partitions: Iterable[TopicPartition]) -> None:

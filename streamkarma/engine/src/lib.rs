@@ -38,6 +38,7 @@ pub mod observed_drift;
 pub mod one_pass;
 mod random;
 pub mod rate_key;
+pub mod record_batch;
 pub mod rise;
 pub mod rows;
 pub mod scale;

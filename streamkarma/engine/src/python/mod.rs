@@ -26,6 +26,7 @@ mod neighbors;
 mod observed_drift;
 mod predicted;
 mod rated;
+mod record_batch;
 mod refitted_trees;
 mod rows;
 mod sgd;
@@ -59,6 +60,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<line_reader::Lines>()?;
     module.add_class::<mixture::Aggregator>()?;
     module.add_class::<observed_drift::ObservedDrift>()?;
+    module.add_class::<record_batch::Records>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
     module.add_function(wrap_pyfunction!(refitted_trees::boosted_trees, module)?)?;
@@ -80,6 +82,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(forest::forest, module)?)?;
     module.add_function(wrap_pyfunction!(line_reader::parse, module)?)?;
     module.add_function(wrap_pyfunction!(line_reader::parse_value, module)?)?;
+    module.add_function(wrap_pyfunction!(record_batch::decode_records, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistic, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;
     module.add_function(wrap_pyfunction!(loss::losses, module)?)?;

@@ -1,0 +1,40 @@
+//! Decodes records of Kafka for Python.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::record_batch::Record;
+
+/// Decoded records, a field of all of them after the other; see `_engine.pyi`.
+#[pyclass(module = "streamkarma._engine", get_all)]
+pub struct Records {
+    offsets: Py<PyList>,
+    timestamps: Py<PyList>,
+    keys: Py<PyList>,
+    values: Py<PyList>,
+    headers: Py<PyList>,
+    end: usize,
+}
+
+/// Up to `most` records of a batch from byte `begin` on; see `_engine.pyi`.
+#[pyfunction]
+pub fn decode_records(py: Python<'_>, batch: &[u8], begin: usize, most: usize) -> PyResult<Records> {
+    let mut rest = batch.get(begin..).unwrap_or_default();
+    let [offsets, timestamps, keys, values, headers] = std::array::from_fn(|_| PyList::empty(py));
+    let bytes = |text: Option<&[u8]>| text.map(|text| PyBytes::new(py, text));
+    while offsets.len() < most {
+        let mut after = rest;
+        let Some(record) = Record::take(&mut after) else { break };
+        offsets.append(record.offset)?;
+        timestamps.append(record.timestamp)?;
+        keys.append(bytes(record.key))?;
+        values.append(bytes(record.value))?;
+        headers
+            .append(record.headers.iter().map(|(name, value)| (*name, bytes(*value))).collect::<Vec<_>>())?;
+        rest = after;
+    }
+    let end = batch.len() - rest.len();
+    let [offsets, timestamps, keys, values, headers] =
+        [offsets, timestamps, keys, values, headers].map(Bound::unbind);
+    Ok(Records { offsets, timestamps, keys, values, headers, end })
+}
