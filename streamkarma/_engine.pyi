@@ -373,7 +373,7 @@ def parse(text: bytes) -> dict[str, Any]:
 def parse_value(text: bytes) -> Any:
     """Parse a JSON value as in an object; RecordError if it is invalid."""
 
-class Records:
+class RecordColumns:
     """Decoded records: a list of each field, and the byte at which the records end.
 
     Offsets and timestamps are relative to the batch.
@@ -386,7 +386,7 @@ class Records:
     headers: list[list[tuple[str, bytes | None]]]
     end: int
 
-def decode_records(batch: bytes, begin: int, most: int) -> Records:
+def decode_records(batch: bytes, begin: int, most: int) -> RecordColumns:
     """Decode ``most`` records of an uncompressed batch in Kafka's message format 2, from byte ``begin`` on.
 
     There are fewer if one is malformed: those before it.

@@ -60,7 +60,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<line_reader::Lines>()?;
     module.add_class::<mixture::Aggregator>()?;
     module.add_class::<observed_drift::ObservedDrift>()?;
-    module.add_class::<record_batch::Records>()?;
+    module.add_class::<record_batch::RecordColumns>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
     module.add_function(wrap_pyfunction!(refitted_trees::boosted_trees, module)?)?;

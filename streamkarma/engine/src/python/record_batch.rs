@@ -7,7 +7,7 @@ use crate::record_batch::Record;
 
 /// Decoded records, a field of all of them after the other; see `_engine.pyi`.
 #[pyclass(module = "streamkarma._engine", get_all)]
-pub struct Records {
+pub struct RecordColumns {
     offsets: Py<PyList>,
     timestamps: Py<PyList>,
     keys: Py<PyList>,
@@ -18,7 +18,7 @@ pub struct Records {
 
 /// Up to `most` records of a batch from byte `begin` on; see `_engine.pyi`.
 #[pyfunction]
-pub fn decode_records(py: Python<'_>, batch: &[u8], begin: usize, most: usize) -> PyResult<Records> {
+pub fn decode_records(py: Python<'_>, batch: &[u8], begin: usize, most: usize) -> PyResult<RecordColumns> {
     let mut rest = batch.get(begin..).unwrap_or_default();
     let [offsets, timestamps, keys, values, headers] = std::array::from_fn(|_| PyList::empty(py));
     let bytes = |text: Option<&[u8]>| text.map(|text| PyBytes::new(py, text));
@@ -36,5 +36,5 @@ pub fn decode_records(py: Python<'_>, batch: &[u8], begin: usize, most: usize) -
     let end = batch.len() - rest.len();
     let [offsets, timestamps, keys, values, headers] =
         [offsets, timestamps, keys, values, headers].map(Bound::unbind);
-    Ok(Records { offsets, timestamps, keys, values, headers, end })
+    Ok(RecordColumns { offsets, timestamps, keys, values, headers, end })
 }
