@@ -32,6 +32,7 @@ def option(declared: Parameter, default_text: str = "") -> Decorator:
     """
     name = declared.option
     default = default_text or _default_text(declared)
+    in_words = declared.stored or bool(declared.default_text)
     flag = f"--{name}/--no-{name}" if declared.kind is bool else f"--{name}"
     return click.option(
         flag,
@@ -39,8 +40,8 @@ def option(declared: Parameter, default_text: str = "") -> Decorator:
         multiple=isinstance(declared.kind, Texts | NumbersByName | WordsByName),
         metavar=declared.metavar,
         default=None if declared.stored else declared.default,
-        show_default=bool(declared.default) and not declared.stored,
-        help=declared.help + (f"  [default: {default}]" if declared.stored and default else ""),
+        show_default=bool(declared.default) and not in_words,
+        help=declared.help + (f"  [default: {default}]" if in_words and default else ""),
     )
 
 

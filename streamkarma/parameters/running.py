@@ -47,7 +47,7 @@ _DECLARED = (
         "checkpoint_every",
         Integer(),
         "Events between checkpoints of the model.",
-        default_text="10,000, but not more than one checkpoint a second",
+        default_text="10000, but at most once a second",
     ),
     Parameter("max_record_bytes", Integer(), "Maximum size of a record.", 16 << 20),
     Parameter(
