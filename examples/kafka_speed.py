@@ -5,8 +5,9 @@
 It creates a topic with events of about 300 bytes (20 attributes, half of them observed), and a file with the
 same events. Then it runs in turn: a loop that only polls, one that also parses, `learn` on the file,
 `attach`, and `attach --output-topic`. Rates are measured between the first and the last tenth of the events,
-so that connecting and starting, about a second, do not count; rates of whole processes are given as well. One row
-is polling by kafka-python plus learning: `attach` takes less, because the engine decodes the records.
+so that connecting and starting, about a second, do not count; rates of whole processes are given as well.
+`poll + learn` is polling by kafka-python and then learning; `attach` takes less, because the engine decodes the
+records.
 `python -m tests.broker FOLDER` starts a broker for it.
 """
 
