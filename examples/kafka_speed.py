@@ -6,8 +6,8 @@ It creates a topic with events of about 300 bytes (20 attributes, half of them o
 same events. Then it runs in turn: a loop that only polls, one that also parses, `learn` on the file,
 `attach`, and `attach --output-topic`. Rates are measured between the first and the last tenth of the events,
 so that connecting and starting, about a second, do not count; rates of whole processes are given as well.
-`poll + learn` is polling by kafka-python and then learning; `attach` takes less, because the engine decodes the
-records.
+`poll + learn` is polling by kafka-python and then learning; `attach` takes less, because the engine decodes
+the records.
 `python -m tests.broker FOLDER` starts a broker for it.
 """
 
