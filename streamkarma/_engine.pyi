@@ -139,12 +139,6 @@ class Encoder:
     def end_survey(self) -> None:
         """Derive scales, sentinels and rare categories from the survey; nothing is remembered of entities."""
 
-    def survey(self) -> _Arrays:
-        """The survey's statistics of numbers so far, as arrays by name; empty without a survey."""
-
-    def restore_survey(self, arrays: _Arrays) -> None:
-        """Restore and remove such arrays, and continue the survey."""
-
     def read_dicts(
         self,
         records: list[Any],
@@ -227,10 +221,6 @@ class Encoder:
         """Number of coordinate indices, with the constant's and free ones."""
 
     @property
-    def owners(self) -> NDArray[np.int32]:
-        """The attribute of each coordinate, by index; -1 for a free one."""
-
-    @property
     def ignored(self) -> int:
         """Number of values ignored so far, because there was no room for them or they were too long."""
 
@@ -246,10 +236,7 @@ class Encoder:
     def entries(self) -> list[_Entry | None]:
         """``describe`` of every coordinate in order, without the constant; None for a free one."""
 
-    def moments(self) -> _Floats:
-        """The running scale of each coordinate as a row of a model file."""
-
-    def tallies(self) -> NDArray[np.int64]:
+    def tallies(self) -> _Ints:
         """Counts of each attribute's values, shape (attributes, 11); the constant's row counts events.
 
         The columns: values learned; texts that spelled a number; words for a missing value; sentinels; values
@@ -257,12 +244,6 @@ class Encoder:
         without a coordinate of their own; texts that are prose; sets of tags; and the two latest different
         points in time, in milliseconds since 1970.
         """
-
-    def levels(self) -> _Floats:
-        """Coordinates, their distinct values and the count of each, shape (n, 3)."""
-
-    def once(self) -> NDArray[np.int64]:
-        """Positions and fingerprints of categories seen once, shape (n, 2)."""
 
     def kinds(self) -> list[str]:
         """The kinds of the attributes in the order of their indices, without the constant."""
@@ -295,26 +276,14 @@ class Encoder:
     def carried(self) -> dict[str, Any]:
         """The values carried into the last event, by name."""
 
-    def entities(self) -> dict[str, NDArray[Any]]:
-        """The memory of entities, as arrays by name; empty if entities are not followed."""
-
-    def restore_entities(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore and remove such arrays."""
-
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]:
         """Running mean and standard deviation of a coordinate."""
 
-    def restore(
-        self,
-        entries: list[_Entry | None],
-        ignored: int,
-        moments: _Floats,
-        levels: _Floats,
-        tallies: NDArray[np.int64],
-        once: NDArray[np.int64],
-        uses: NDArray[np.int64],
-        evicted: int,
-    ) -> None: ...
+    def arrays(self) -> _Arrays:
+        """Everything learned but names and counts, entities and a survey included, as arrays by name."""
+
+    def restore(self, entries: list[_Entry | None], ignored: int, evicted: int, arrays: _Arrays) -> None:
+        """Restore names, counts and such arrays, which are removed; ValueError if they are inconsistent."""
 
 class Lines:
     """The result of a ``LineReader``.
@@ -675,8 +644,6 @@ class Target:
         """Only collect statistics of targets from now on, until ``end_survey``, as in ``Encoder``."""
 
     def end_survey(self) -> None: ...
-    def survey(self) -> _Arrays: ...
-    def restore_survey(self, arrays: _Arrays) -> None: ...
     def merge(self, parts: list[Target], learned: list[float] | None = None) -> list[tuple[float, float]]:
         """Merge the statistics of parts that continued from this one.
 
@@ -701,11 +668,12 @@ class Translation:
     attributes: NDArray[np.uint32]
     coordinates: NDArray[np.uint32]
 
-    def with_target(self, shift: float, stretch: float) -> Translation:
-        """The same change; old standardised targets are ``shift + stretch * y``, where y is the new one."""
-
-def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Translation]:
-    """Merge into ``base`` the names and statistics of parts that continued from it.
+def merge(
+    base: tuple[Encoder, Learner],
+    parts: list[tuple[Encoder, Learner]],
+    targets: Sequence[tuple[float, float]] | None,
+) -> list[Translation]:
+    """Merge into a base model what parts have learned since they were equal to it; ValueError if impossible.
 
     Names that no part has any more make room for new ones, unless one of the learners is ``hashed``. Returns
     the change of each model, the base first; ValueError if they cannot be merged.

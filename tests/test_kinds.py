@@ -70,7 +70,7 @@ def test_blocks_are_single_events_and_what_is_predicted_leaves_no_trace(
     at_once = encoded(one, records, learned[: len(records)])
     in_turn = [encoded(other, [record], each) for record, each in zip(records, learned, strict=False)]
     assert at_once.coordinates.tolist() == [k for block in in_turn for k in block.coordinates.tolist()]
-    assert one.once().tolist() == other.once().tolist()
+    assert one.arrays()["once"].tolist() == other.arrays()["once"].tolist()
     third = ample()
     encoded(third, [record for record, each in zip(records, learned, strict=False) if each])
     assert third.entries() == one.entries()
@@ -272,4 +272,4 @@ def test_exceptions_are_found_however_the_input_is_cut_and_after_a_resume(
     other = restored(part, ample())
     encoded(other, [{"gain": value} for value in values[cut:]])
     assert other.entries() == whole.entries()
-    assert other.levels().tolist() == whole.levels().tolist()
+    assert other.arrays()["levels"].tolist() == whole.arrays()["levels"].tolist()

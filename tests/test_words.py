@@ -89,7 +89,7 @@ def test_what_is_predicted_leaves_no_trace_and_looks_as_it_will(stream: list[tup
             assert len(set(before.attributes.tolist())) == len(set(after.attributes.tolist()))
     assert one.entries() == other.entries()
     assert one.tallies().tolist() == other.tallies().tolist()
-    assert one.once().tolist() == other.once().tolist()
+    assert one.arrays()["once"].tolist() == other.arrays()["once"].tolist()
 
 
 def test_words_without_a_place_are_rare_until_they_come_again() -> None:

@@ -128,7 +128,7 @@ def drawable(model: KARMABase) -> list[Drawable]:
     counts = vocabulary.tallies()[:, 0]
     # By coordinate, without the constant's; None for numbers.
     categories = {k: entry[1] for k, entry in enumerate(vocabulary.entries(), 1) if entry is not None}
-    owners = vocabulary.owners
+    owners = vocabulary.uses()[:, 0]
     found = []
     for attribute in sorted(names, key=lambda each: -int(counts[each])):
         places = np.flatnonzero(owners == attribute).tolist()

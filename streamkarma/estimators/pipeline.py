@@ -27,8 +27,6 @@ from streamkarma.estimators.settings import EntityRules, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 from streamkarma.printable import shown
 
-#: The statistics that the encoder keeps beside names, in the order in which it restores them.
-_STATISTICS = ("moments", "levels", "tallies", "once", "uses")
 #: What the encoder counts for each attribute, in the order of its columns.
 TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare", "prose", "tags")
 
@@ -276,14 +274,7 @@ class Pipeline:
         encoder = self.encoder
         header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
         awaiting_tickets = self.ticket_registry.arrays() if self.ticket_registry is not None else {}
-        statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
-        return header, {
-            **statistics,
-            **encoder.entities(),
-            **encoder.survey(),
-            **awaiting_tickets,
-            **self.learner.arrays(),
-        }
+        return header, {**encoder.arrays(), **awaiting_tickets, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
@@ -340,11 +331,7 @@ class Pipeline:
             If the parts of the state are inconsistent.
         """
         entries = [None if entry is None else (entry[0], entry[1]) for entry in header["entries"]]
-        moments, levels, tallies, once, uses = (arrays.pop(name) for name in _STATISTICS)
-        ignored, evicted = header["ignored"], header["evicted"]
-        self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
-        self.encoder.restore_entities(arrays)
-        self.encoder.restore_survey(arrays)
+        self.encoder.restore(entries, header["ignored"], header["evicted"], arrays)
         if self.ticket_registry is not None:
             self.ticket_registry.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

@@ -25,7 +25,7 @@ def _values(model: Model) -> dict[str, dict[str, Any]]:
     vocabulary = model.vocabulary
     # The constant is in every event, with or without a label.
     events = max(int(vocabulary.tallies()[0, 0]), 1)
-    owners, texts = vocabulary.owners, _texts(model)
+    owners, texts = vocabulary.uses()[:, 0], _texts(model)
     places = np.bincount(owners[owners >= 0])
     counts = (int(places[attribute]) for attribute in vocabulary.attribute_names)
     return {
