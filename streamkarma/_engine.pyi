@@ -397,10 +397,6 @@ class Learner:
     def steps(self) -> int:
         """Number of events learned."""
 
-    @property
-    def hashed(self) -> bool:
-        """Whether names have to keep their indices when models are merged."""
-
     def run(
         self,
         events: Block | Encoded,
@@ -675,20 +671,12 @@ def merge(
 ) -> list[Translation]:
     """Merge into a base model what parts have learned since they were equal to it; ValueError if impossible.
 
-    Names that no part has any more make room for new ones, unless one of the learners is ``hashed``. Returns
-    the change of each model, the base first; ValueError if they cannot be merged.
+    The parts are translated to the merged names and scales. In a regression ``targets`` is the result of
+    ``Target.merge``. Returns how the names of the base and of each part have changed.
     """
 
 def relabel(learner: Learner, places: list[int]) -> None:
     """Renumber class ``c`` to ``places[c]``; ValueError if that is impossible."""
-
-def complete_translations(
-    base: Learner, parts: list[Learner], translations: list[Translation]
-) -> list[Translation]:
-    """Complete the translations of models, the base first, for values that their learners standardise.
-
-    Returns those for ``translate``; ValueError if the models cannot be merged.
-    """
 
 def explain(
     learner: Learner,
@@ -708,9 +696,3 @@ def explain(
 
 def conditional(learner: Learner, events: Block | Encoded, t: int) -> _Floats | None:
     """Mean and variance of the coordinates given event ``t``, shape (K, 2); None without a subspace."""
-
-def translate(learner: Learner, translation: Translation) -> None:
-    """Translate a learner to the names and scales of a merged model; ValueError if that is impossible."""
-
-def merge_learners(base: Learner, parts: list[Learner]) -> None:
-    """Merge into ``base`` what parts have learned since they were equal to it; ValueError if impossible."""

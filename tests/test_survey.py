@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamkarma import ExplicitKARMAClassifier, ExplicitKARMARegressor
-from streamkarma._engine import LineReader, merge_encoders
+from streamkarma._engine import LineReader
 from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.events.roles import TARGET
 
@@ -46,7 +46,7 @@ def look(model: Any, events: list[dict[str, Any]]) -> Any:
 def surveyed(model: Any, parts: list[list[dict[str, Any]]]) -> Any:
     """The merged survey of all parts."""
     found = [look(model, part) for part in parts]
-    merge_encoders(model._pipeline.encoder, [part._pipeline.encoder for part in found], hashed=False)
+    model._pipeline.merge([part._pipeline for part in found])
     if isinstance(model, ExplicitKARMARegressor):
         model._target.merge([part._target for part in found])
     model.end_survey()
@@ -105,4 +105,4 @@ def test_what_is_no_survey_is_refused() -> None:
         with pytest.raises(ValueError, match="survey|summaries"):
             encoder.restore(*names, {**arrays, name: wrong})
     with pytest.raises(ValueError, match="began with"):
-        merge_encoders(deepcopy(model._pipeline.encoder), [model._pipeline.encoder], hashed=False)
+        deepcopy(model)._pipeline.merge([model._pipeline])

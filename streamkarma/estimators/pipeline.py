@@ -12,11 +12,8 @@ from streamkarma._engine import (
     Encoded,
     Encoder,
     Translation,
-    complete_translations,
     is_prose,
-    merge_encoders,
-    merge_learners,
-    translate,
+    merge,
 )
 from streamkarma.arrays import Arrays, Floats
 from streamkarma.core.learner import Learner, Rates, Units
@@ -285,7 +282,7 @@ class Pipeline:
             self.ticket_registry = other.ticket_registry
 
     def merge(
-        self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] = ()
+        self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] | None = None
     ) -> list[Translation]:
         """Merge what parts have learned since each was a copy of this one.
 
@@ -305,19 +302,8 @@ class Pipeline:
         ValueError
             If they cannot be merged.
         """
-        hashed = any(each.learner.engine.hashed for each in (self, *parts))
-        translations = merge_encoders(self.encoder, [part.encoder for part in parts], hashed)
-        if targets:
-            translations = [
-                translation.with_target(*each)
-                for translation, each in zip(translations, targets, strict=True)
-            ]
-        base, learners = self.learner.engine, [part.learner.engine for part in parts]
-        for learner, translation in zip(
-            [base, *learners], complete_translations(base, learners, translations), strict=True
-        ):
-            translate(learner, translation)
-        merge_learners(base, learners)
+        models = [(part.encoder, part.learner.engine) for part in parts]
+        translations = merge((self.encoder, self.learner.engine), models, targets)
         if self.ticket_registry is not None:
             self.ticket_registry = TicketRegistry()
         return translations

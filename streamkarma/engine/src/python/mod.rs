@@ -70,10 +70,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cells::boolean, module)?)?;
     module.add_function(wrap_pyfunction!(cells::number, module)?)?;
     module.add_function(wrap_pyfunction!(translation::relabel, module)?)?;
-    module.add_function(wrap_pyfunction!(translation::complete_translations, module)?)?;
-    module.add_function(wrap_pyfunction!(translation::translate, module)?)?;
-    module.add_function(wrap_pyfunction!(translation::merge_learners, module)?)?;
-    module.add_function(wrap_pyfunction!(translation::merge_encoders, module)?)?;
+    module.add_function(wrap_pyfunction!(translation::merge, module)?)?;
     module.add_function(wrap_pyfunction!(explaining::conditional, module)?)?;
     module.add_function(wrap_pyfunction!(explaining::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explicit::bins, module)?)?;
