@@ -626,11 +626,10 @@ class Target:
     def encode(self, targets: _Floats, weights: _Floats) -> tuple[_Floats, _Floats, _Floats]:
         """Standardised targets (NaN for none), and the centre and spread before each of them."""
 
-    def encode_one(self, target: float, weight: float) -> tuple[float, float, float]: ...
-    def preview_one(self, target: float, weight: float) -> tuple[float, float, float]:
-        """The result of ``encode_one``, without observing the target."""
+    def preview(self, target: float, weight: float) -> tuple[float, float, float]:
+        """The result of ``encode`` for one target, without observing it."""
 
-    def repeat(self, target: float, times: int, weight: float) -> None:
+    def observe(self, target: float, weight: float, times: int = 1) -> None:
         """Observe a target that occurred ``times`` times, with a total weight of ``weight``."""
 
     #: Whether the statistics stay fixed. Not part of a state.
@@ -648,9 +647,9 @@ class Target:
         ``shift + stretch * y``, where y is its new value. ValueError if they cannot be merged.
         """
 
-    @property
-    def row(self) -> _Floats: ...
-    def restore(self, row: _Floats) -> None: ...
+    def arrays(self) -> _Arrays: ...
+    def restore(self, arrays: _Arrays) -> None:
+        """Restore such arrays, which are removed; ValueError if they are invalid."""
 
 class Translation:
     """How to translate a model to the names and scales of a merged one.

@@ -131,10 +131,10 @@ def test_what_is_no_measurement_is_as_good_as_missing() -> None:
 
 def test_a_target_that_came_many_times_is_known_at_once() -> None:
     one, other = Target(True, np.inf), Target(True, np.inf)
-    one.repeat(4.0, 30, 15.0)
+    one.observe(4.0, 15.0, 30)
     other.encode(np.full(30, 4.0), np.full(30, 0.5))
-    assert one.row.tobytes() == other.row.tobytes()
-    assert one.encode_one(np.nan, 0.0)[1:] == (4.0, 1.0)
+    assert one.arrays()["target"].tobytes() == other.arrays()["target"].tobytes()
+    assert one.preview(np.nan, 0.0)[1:] == (4.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", [SubspaceRegressor, NeighborsRegressor, KARMAMixtureRegressor])

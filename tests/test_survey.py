@@ -65,7 +65,9 @@ def test_how_events_are_divided_does_not_show(kind: type[Any]) -> None:
         encoders[1].arrays()["moments"], encoders[0].arrays()["moments"], rtol=1e-11, atol=1e-11
     )
     if kind is ExplicitKARMARegressor:
-        np.testing.assert_allclose(many._target.row, one._target.row, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(
+            many._target.arrays()["target"], one._target.arrays()["target"], rtol=1e-11, atol=1e-11
+        )
     x3 = [event["x3"] for event in events if "x3" in event]
     place = next(k for k, entry in enumerate(encoders[0].entries(), 1) if entry == ("x3", None))
     mean, deviation = encoders[0].mean_and_deviation(place)
