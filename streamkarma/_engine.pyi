@@ -7,6 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.explicit import Step
+from streamkarma.core.subspace import SubspaceSettings
+from streamkarma.core.support import Rule
+from streamkarma.core.theory import Schedule
+from streamkarma.core.tickets import LateLabels
 from streamkarma.events.block import Block
 
 _Floats = NDArray[np.float64]
@@ -402,11 +406,9 @@ class Learner:
         events: Block | Encoded,
         labels: _Floats,
         weights: _Floats,
-        tickets: _Tickets | None = None,
+        late: LateLabels | None = None,
         external_scores: _Floats | None = None,
         part: tuple[int, int] | None = None,
-        observed: _Marks | None = None,
-        shared: _Marks | None = None,
         units: tuple[_Floats, _Floats, _Floats] | None = None,
     ) -> tuple[_Floats, _Floats]:
         """Predict and learn events in order; see ``core.learner.Learner.run``."""

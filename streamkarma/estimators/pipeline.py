@@ -206,11 +206,8 @@ class Pipeline:
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
-        late, bounds = self._late, (part.start, part.stop)
-        tickets, observed, shared = late.tickets[part], late.observed[part], late.shared[part]
-        return self.learner.run(
-            self.encoded, labels, weights, tickets, external_scores, bounds, observed, shared, units
-        )
+        late, bounds = self._late.part(part), (part.start, part.stop)
+        return self.learner.run(self.encoded, labels, weights, late, external_scores, bounds, units)
 
     def scores(self, events: Encoded, unit: tuple[float, float] = (0.0, 1.0)) -> Floats:
         """Scores of events by the current model, shape (T, C); ``unit`` is their centre and spread.
