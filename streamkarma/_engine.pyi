@@ -31,10 +31,6 @@ class Adwin:
     def update(self, count: int, sum: float, sum_of_squares: float) -> tuple[float, float] | None:
         """Add a batch of values; returns the means before and after a change, if one is detected."""
 
-    @property
-    def window(self) -> tuple[int, float]:
-        """The number of values in the window, and their mean."""
-
 class ObservedDrift:
     """Monitors how often each attribute is observed, with one ADWIN window per attribute.
 
@@ -433,31 +429,6 @@ class Learner:
 
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None:
         """Restore such arrays, whose indices must be below these counts; ValueError if they are invalid."""
-
-class Aggregator:
-    """Mixes the scores of arbitrary experts, as ``Mixture`` does with its own."""
-
-    def __init__(self, experts: int, regression: bool = False, half_life: float = 0.0) -> None: ...
-    @property
-    def classes(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def weights(self) -> _Floats: ...
-    @property
-    def mean_weights(self) -> _Floats: ...
-    def run(
-        self,
-        scores: _Floats,
-        labels: _Floats,
-        weights: _Floats,
-        items: _Floats | None = None,
-        open: _Floats | None = None,
-    ) -> tuple[_Floats, _Floats]: ...
-    def widen(self, classes: int) -> None: ...
-    def restart(self) -> None: ...
-    def arrays(self) -> _Arrays: ...
-    def restore(self, arrays: _Arrays) -> None: ...
 
 class Subspace:
     """Completes events; see ``core.subspace.Completion``."""

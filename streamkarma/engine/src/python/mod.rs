@@ -62,7 +62,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<learner::Learner>()?;
     module.add_class::<line_reader::LineReader>()?;
     module.add_class::<line_reader::Lines>()?;
-    module.add_class::<mixture::Aggregator>()?;
     module.add_class::<observed_drift::ObservedDrift>()?;
     module.add_class::<subspace::Subspace>()?;
     module.add_class::<target::Target>()?;
