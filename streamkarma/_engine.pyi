@@ -19,7 +19,10 @@ _Tickets = NDArray[np.uint64]
 _Arrays = dict[str, NDArray[Any]]
 
 _Ints = NDArray[np.int64]
+_Indices = NDArray[np.int32]
 _Entry = tuple[Any, str | None]
+#: The fields of a ``Block``.
+_Block = tuple[_Ints, _Indices, _Indices, _Floats, list[tuple[int, list[int], list[int]]]]
 
 class Adwin:
     """Detects changes in the mean of a sequence of numbers between 0 and 1: ADWIN (Bifet, Gavaldà 2007).
@@ -70,14 +73,14 @@ class Encoded:
     def forget(self, coordinates: list[int]) -> None:
         """Drop these coordinates, given in ascending order, from a single event."""
 
-    def arrays(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, _Floats]:
+    def arrays(self) -> tuple[_Ints, _Indices, _Indices, _Floats, _Floats]:
         """The arguments of ``of_arrays``: start offsets, attributes, coordinates, values, raw values."""
 
     @staticmethod
     def of_arrays(
         starts: _Ints,
-        attributes: NDArray[np.int32],
-        coordinates: NDArray[np.int32],
+        attributes: _Indices,
+        coordinates: _Indices,
         values: _Floats,
         raw: _Floats,
         bounds: tuple[int, int],
@@ -88,15 +91,11 @@ class Encoded:
         """
 
     @property
-    def block(
-        self,
-    ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
+    def block(self) -> _Block:
         """The fields of a ``Block``, without the coordinates that learners fill in."""
 
     @property
-    def raw_block(
-        self,
-    ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
+    def raw_block(self) -> _Block:
         """The same with raw values, before standardisation."""
 
 class Encoder:
@@ -248,7 +247,7 @@ class Encoder:
     def kinds(self) -> list[str]:
         """The kinds of the attributes in the order of their indices, without the constant."""
 
-    def uses(self) -> NDArray[np.int64]:
+    def uses(self) -> _Ints:
         """Usage of each coordinate, shape (coordinates, 4).
 
         The columns: its attribute, -1 if it is free; the last event that had it; the number of events that
@@ -307,7 +306,7 @@ class Lines:
     events: Encoded
     lines: _Ints
     labels: _Floats
-    kinds: NDArray[np.int32]
+    kinds: _Indices
     weights: _Floats
     kept: list[list[bytes]]
     rejected: list[tuple[int, int, int, str]]
@@ -351,8 +350,8 @@ def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None
 def add_trees(
     sums: _Floats,
     rows: _Floats,
-    roots: NDArray[np.int32],
-    outputs: NDArray[np.int32],
+    roots: _Indices,
+    outputs: _Indices,
     nodes: tuple[NDArray[Any], ...],
 ) -> None:
     """Add the predictions of trees for each row; see ``refit.ensemble.Ensemble``. Missing values are NaN.
@@ -433,9 +432,7 @@ class Learner:
 class Subspace:
     """Completes events; see ``core.subspace.Completion``."""
 
-    def __init__(
-        self, shrink: float = 5.0, half_life: float = 0.0, max_pairwise_coordinates: int = 64, rank: int = 16
-    ) -> None: ...
+    def __init__(self, settings: SubspaceSettings) -> None: ...
     def observe(self, events: Block | Encoded) -> None: ...
     def completed(self, events: Block | Encoded) -> _Floats: ...
     def arrays(self) -> _Arrays: ...
@@ -452,24 +449,10 @@ class TicketRegistry:
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays) -> None: ...
 
-def support_vectors(
-    *,
-    gamma: int,
-    normalize: bool,
-    rho: float,
-    eta: float,
-    loss: int,
-    steepness: float,
-    budget: int,
-    pruning: str,
-    average: bool,
-    longest: float = ...,
-) -> Learner:
+def support_vectors(rule: Rule, average: bool) -> Learner:
     """See ``core.support.SupportVectors``."""
 
-def doubling_support_vectors(
-    *, gamma: int | None, regularity: float, loss: int, budget: int, pruning: str, average: bool
-) -> Learner:
+def doubling_support_vectors(rule: Rule, average: bool, schedule: Schedule) -> Learner:
     """See ``core.support.DoublingSupportVectors``."""
 
 def explicit(
@@ -509,16 +492,7 @@ def gaussian_process(window: int, half_life: float) -> Learner:
 def forest(regression: bool, trees: int, half_life: float) -> Learner:
     """See ``core.forest.Forest``."""
 
-def subspace(
-    regression: bool = False,
-    r: float = 10.0,
-    indicators: bool = False,
-    shrink: float = 5.0,
-    half_life: float = 0.0,
-    weights_half_life: float = 0.0,
-    max_pairwise_coordinates: int = 64,
-    rank: int = 16,
-) -> Learner:
+def subspace(settings: SubspaceSettings) -> Learner:
     """See ``core.subspace.Subspace``."""
 
 def mixture(
@@ -565,7 +539,7 @@ class PredictionIntervals:
 
     def __init__(self, coverage: float) -> None: ...
     def run(
-        self, predictions: _Floats, targets: _Floats, weights: _Floats, tickets: NDArray[np.uint64]
+        self, predictions: _Floats, targets: _Floats, weights: _Floats, tickets: _Tickets
     ) -> tuple[_Floats, _Floats]: ...
     @property
     def bytes(self) -> int: ...
@@ -580,12 +554,12 @@ class PredictionSets:
     def run(
         self,
         scores: _Floats,
-        known: NDArray[np.int64],
-        targets: NDArray[np.int64],
+        known: _Ints,
+        targets: _Ints,
         weights: _Floats,
-        tickets: NDArray[np.uint64],
+        tickets: _Tickets,
         classes: int,
-    ) -> NDArray[np.bool_]: ...
+    ) -> _Marks: ...
     @property
     def bytes(self) -> int: ...
     def arrays(self) -> _Arrays: ...
