@@ -131,8 +131,8 @@ class Encoder:
         """Only collect statistics of the events learned from now on, until ``end_survey``.
 
         Names, categories and numbers are counted such that the result depends neither on the order of events
-        nor on how they are divided among encoders that are merged with ``merge_encoders``. In the meantime
-        the encoded events are useless.
+        nor on how they are divided among encoders that are merged with ``merge``. In the meantime the encoded
+        events are useless.
         """
 
     def end_survey(self) -> None:
@@ -244,8 +244,8 @@ class Encoder:
         points in time, in milliseconds since 1970.
         """
 
-    def kinds(self) -> list[str]:
-        """The kinds of the attributes in the order of their indices, without the constant."""
+    def kinds(self) -> dict[int, str]:
+        """The kinds of the attributes by index, as ``attribute_names``."""
 
     def uses(self) -> _Ints:
         """Usage of each coordinate, shape (coordinates, 4).

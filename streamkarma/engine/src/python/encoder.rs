@@ -1,5 +1,7 @@
 //! Python bindings for the encoder.
 
+use std::collections::BTreeMap;
+
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -292,12 +294,12 @@ impl Encoder {
         self.tally_rows(py)
     }
 
-    /// The kinds of the attributes, without the constant, in the order of their indices.
-    fn kinds(&self) -> Vec<&'static str> {
+    /// The kinds of the attributes by index.
+    fn kinds(&self) -> BTreeMap<u32, &'static str> {
         let vocabulary = self.inner.vocabulary();
         let attributes = (1..vocabulary.attribute_count()).map(|attribute| attribute as u32);
         let used = attributes.filter(|&attribute| !vocabulary.is_free(attribute));
-        used.map(|attribute| self.inner.kind(attribute)).collect()
+        used.map(|attribute| (attribute, self.inner.kind(attribute))).collect()
     }
 
     /// For each coordinate its attribute, -1 if it is free, when it was present last, how often, and how often its
