@@ -7,6 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.core.explicit import Step
+from streamkarma.core.subspace import SubspaceSettings
+from streamkarma.core.support import Rule
+from streamkarma.core.theory import Schedule
+from streamkarma.core.tickets import LateLabels
 from streamkarma.events.block import Block
 
 _Floats = NDArray[np.float64]
@@ -15,7 +19,10 @@ _Tickets = NDArray[np.uint64]
 _Arrays = dict[str, NDArray[Any]]
 
 _Ints = NDArray[np.int64]
+_Indices = NDArray[np.int32]
 _Entry = tuple[Any, str | None]
+#: The fields of a ``Block``.
+_Block = tuple[_Ints, _Indices, _Indices, _Floats, list[tuple[int, list[int], list[int]]]]
 
 class Adwin:
     """Detects changes in the mean of a sequence of numbers between 0 and 1: ADWIN (Bifet, Gavaldà 2007).
@@ -26,10 +33,6 @@ class Adwin:
     def __init__(self, delta: float = ...) -> None: ...
     def update(self, count: int, sum: float, sum_of_squares: float) -> tuple[float, float] | None:
         """Add a batch of values; returns the means before and after a change, if one is detected."""
-
-    @property
-    def window(self) -> tuple[int, float]:
-        """The number of values in the window, and their mean."""
 
 class ObservedDrift:
     """Monitors how often each attribute is observed, with one ADWIN window per attribute.
@@ -70,14 +73,14 @@ class Encoded:
     def forget(self, coordinates: list[int]) -> None:
         """Drop these coordinates, given in ascending order, from a single event."""
 
-    def arrays(self) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, _Floats]:
+    def arrays(self) -> tuple[_Ints, _Indices, _Indices, _Floats, _Floats]:
         """The arguments of ``of_arrays``: start offsets, attributes, coordinates, values, raw values."""
 
     @staticmethod
     def of_arrays(
         starts: _Ints,
-        attributes: NDArray[np.int32],
-        coordinates: NDArray[np.int32],
+        attributes: _Indices,
+        coordinates: _Indices,
         values: _Floats,
         raw: _Floats,
         bounds: tuple[int, int],
@@ -88,15 +91,11 @@ class Encoded:
         """
 
     @property
-    def block(
-        self,
-    ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
+    def block(self) -> _Block:
         """The fields of a ``Block``, without the coordinates that learners fill in."""
 
     @property
-    def raw_block(
-        self,
-    ) -> tuple[_Ints, NDArray[np.int32], NDArray[np.int32], _Floats, list[tuple[int, list[int], list[int]]]]:
+    def raw_block(self) -> _Block:
         """The same with raw values, before standardisation."""
 
 class Encoder:
@@ -132,18 +131,12 @@ class Encoder:
         """Only collect statistics of the events learned from now on, until ``end_survey``.
 
         Names, categories and numbers are counted such that the result depends neither on the order of events
-        nor on how they are divided among encoders that are merged with ``merge_encoders``. In the meantime
-        the encoded events are useless.
+        nor on how they are divided among encoders that are merged with ``merge``. In the meantime the encoded
+        events are useless.
         """
 
     def end_survey(self) -> None:
         """Derive scales, sentinels and rare categories from the survey; nothing is remembered of entities."""
-
-    def survey(self) -> _Arrays:
-        """The survey's statistics of numbers so far, as arrays by name; empty without a survey."""
-
-    def restore_survey(self, arrays: _Arrays) -> None:
-        """Restore and remove such arrays, and continue the survey."""
 
     def read_dicts(
         self,
@@ -227,10 +220,6 @@ class Encoder:
         """Number of coordinate indices, with the constant's and free ones."""
 
     @property
-    def owners(self) -> NDArray[np.int32]:
-        """The attribute of each coordinate, by index; -1 for a free one."""
-
-    @property
     def ignored(self) -> int:
         """Number of values ignored so far, because there was no room for them or they were too long."""
 
@@ -246,10 +235,7 @@ class Encoder:
     def entries(self) -> list[_Entry | None]:
         """``describe`` of every coordinate in order, without the constant; None for a free one."""
 
-    def moments(self) -> _Floats:
-        """The running scale of each coordinate as a row of a model file."""
-
-    def tallies(self) -> NDArray[np.int64]:
+    def tallies(self) -> _Ints:
         """Counts of each attribute's values, shape (attributes, 11); the constant's row counts events.
 
         The columns: values learned; texts that spelled a number; words for a missing value; sentinels; values
@@ -258,16 +244,10 @@ class Encoder:
         points in time, in milliseconds since 1970.
         """
 
-    def levels(self) -> _Floats:
-        """Coordinates, their distinct values and the count of each, shape (n, 3)."""
+    def kinds(self) -> dict[int, str]:
+        """The kinds of the attributes by index, as ``attribute_names``."""
 
-    def once(self) -> NDArray[np.int64]:
-        """Positions and fingerprints of categories seen once, shape (n, 2)."""
-
-    def kinds(self) -> list[str]:
-        """The kinds of the attributes in the order of their indices, without the constant."""
-
-    def uses(self) -> NDArray[np.int64]:
+    def uses(self) -> _Ints:
         """Usage of each coordinate, shape (coordinates, 4).
 
         The columns: its attribute, -1 if it is free; the last event that had it; the number of events that
@@ -295,26 +275,14 @@ class Encoder:
     def carried(self) -> dict[str, Any]:
         """The values carried into the last event, by name."""
 
-    def entities(self) -> dict[str, NDArray[Any]]:
-        """The memory of entities, as arrays by name; empty if entities are not followed."""
-
-    def restore_entities(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restore and remove such arrays."""
-
     def mean_and_deviation(self, coordinate: int) -> tuple[float, float]:
         """Running mean and standard deviation of a coordinate."""
 
-    def restore(
-        self,
-        entries: list[_Entry | None],
-        ignored: int,
-        moments: _Floats,
-        levels: _Floats,
-        tallies: NDArray[np.int64],
-        once: NDArray[np.int64],
-        uses: NDArray[np.int64],
-        evicted: int,
-    ) -> None: ...
+    def arrays(self) -> _Arrays:
+        """Everything learned but names and counts, entities and a survey included, as arrays by name."""
+
+    def restore(self, entries: list[_Entry | None], ignored: int, evicted: int, arrays: _Arrays) -> None:
+        """Restore names, counts and such arrays, which are removed; ValueError if they are inconsistent."""
 
 class Lines:
     """The result of a ``LineReader``.
@@ -338,7 +306,7 @@ class Lines:
     events: Encoded
     lines: _Ints
     labels: _Floats
-    kinds: NDArray[np.int32]
+    kinds: _Indices
     weights: _Floats
     kept: list[list[bytes]]
     rejected: list[tuple[int, int, int, str]]
@@ -401,8 +369,8 @@ def add_outer_products(matrix: _Floats, rows: _Floats, weights: _Floats) -> None
 def add_trees(
     sums: _Floats,
     rows: _Floats,
-    roots: NDArray[np.int32],
-    outputs: NDArray[np.int32],
+    roots: _Indices,
+    outputs: _Indices,
     nodes: tuple[NDArray[Any], ...],
 ) -> None:
     """Add the predictions of trees for each row; see ``refit.ensemble.Ensemble``. Missing values are NaN.
@@ -447,20 +415,14 @@ class Learner:
     def steps(self) -> int:
         """Number of events learned."""
 
-    @property
-    def hashed(self) -> bool:
-        """Whether names have to keep their indices when models are merged."""
-
     def run(
         self,
         events: Block | Encoded,
         labels: _Floats,
         weights: _Floats,
-        tickets: _Tickets | None = None,
+        late: LateLabels | None = None,
         external_scores: _Floats | None = None,
         part: tuple[int, int] | None = None,
-        observed: _Marks | None = None,
-        shared: _Marks | None = None,
         units: tuple[_Floats, _Floats, _Floats] | None = None,
     ) -> tuple[_Floats, _Floats]:
         """Predict and learn events in order; see ``core.learner.Learner.run``."""
@@ -486,37 +448,10 @@ class Learner:
     def restore(self, arrays: _Arrays, attributes: int, coordinates: int) -> None:
         """Restore such arrays, whose indices must be below these counts; ValueError if they are invalid."""
 
-class Aggregator:
-    """Mixes the scores of arbitrary experts, as ``Mixture`` does with its own."""
-
-    def __init__(self, experts: int, regression: bool = False, half_life: float = 0.0) -> None: ...
-    @property
-    def classes(self) -> int: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def weights(self) -> _Floats: ...
-    @property
-    def mean_weights(self) -> _Floats: ...
-    def run(
-        self,
-        scores: _Floats,
-        labels: _Floats,
-        weights: _Floats,
-        items: _Floats | None = None,
-        open: _Floats | None = None,
-    ) -> tuple[_Floats, _Floats]: ...
-    def widen(self, classes: int) -> None: ...
-    def restart(self) -> None: ...
-    def arrays(self) -> _Arrays: ...
-    def restore(self, arrays: _Arrays) -> None: ...
-
 class Subspace:
     """Completes events; see ``core.subspace.Completion``."""
 
-    def __init__(
-        self, shrink: float = 5.0, half_life: float = 0.0, max_pairwise_coordinates: int = 64, rank: int = 16
-    ) -> None: ...
+    def __init__(self, settings: SubspaceSettings) -> None: ...
     def observe(self, events: Block | Encoded) -> None: ...
     def completed(self, events: Block | Encoded) -> _Floats: ...
     def arrays(self) -> _Arrays: ...
@@ -533,24 +468,10 @@ class TicketRegistry:
     def arrays(self) -> _Arrays: ...
     def restore(self, arrays: _Arrays) -> None: ...
 
-def support_vectors(
-    *,
-    gamma: int,
-    normalize: bool,
-    rho: float,
-    eta: float,
-    loss: int,
-    steepness: float,
-    budget: int,
-    pruning: str,
-    average: bool,
-    longest: float = ...,
-) -> Learner:
+def support_vectors(rule: Rule, average: bool) -> Learner:
     """See ``core.support.SupportVectors``."""
 
-def doubling_support_vectors(
-    *, gamma: int | None, regularity: float, loss: int, budget: int, pruning: str, average: bool
-) -> Learner:
+def doubling_support_vectors(rule: Rule, average: bool, schedule: Schedule) -> Learner:
     """See ``core.support.DoublingSupportVectors``."""
 
 def explicit(
@@ -590,16 +511,7 @@ def gaussian_process(window: int, half_life: float) -> Learner:
 def forest(regression: bool, trees: int, half_life: float) -> Learner:
     """See ``core.forest.Forest``."""
 
-def subspace(
-    regression: bool = False,
-    r: float = 10.0,
-    indicators: bool = False,
-    shrink: float = 5.0,
-    half_life: float = 0.0,
-    weights_half_life: float = 0.0,
-    max_pairwise_coordinates: int = 64,
-    rank: int = 16,
-) -> Learner:
+def subspace(settings: SubspaceSettings) -> Learner:
     """See ``core.subspace.Subspace``."""
 
 def mixture(
@@ -646,7 +558,7 @@ class PredictionIntervals:
 
     def __init__(self, coverage: float) -> None: ...
     def run(
-        self, predictions: _Floats, targets: _Floats, weights: _Floats, tickets: NDArray[np.uint64]
+        self, predictions: _Floats, targets: _Floats, weights: _Floats, tickets: _Tickets
     ) -> tuple[_Floats, _Floats]: ...
     @property
     def bytes(self) -> int: ...
@@ -661,12 +573,12 @@ class PredictionSets:
     def run(
         self,
         scores: _Floats,
-        known: NDArray[np.int64],
-        targets: NDArray[np.int64],
+        known: _Ints,
+        targets: _Ints,
         weights: _Floats,
-        tickets: NDArray[np.uint64],
+        tickets: _Tickets,
         classes: int,
-    ) -> NDArray[np.bool_]: ...
+    ) -> _Marks: ...
     @property
     def bytes(self) -> int: ...
     def arrays(self) -> _Arrays: ...
@@ -680,11 +592,10 @@ class Target:
     def encode(self, targets: _Floats, weights: _Floats) -> tuple[_Floats, _Floats, _Floats]:
         """Standardised targets (NaN for none), and the centre and spread before each of them."""
 
-    def encode_one(self, target: float, weight: float) -> tuple[float, float, float]: ...
-    def preview_one(self, target: float, weight: float) -> tuple[float, float, float]:
-        """The result of ``encode_one``, without observing the target."""
+    def preview(self, target: float, weight: float) -> tuple[float, float, float]:
+        """The result of ``encode`` for one target, without observing it."""
 
-    def repeat(self, target: float, times: int, weight: float) -> None:
+    def observe(self, target: float, weight: float, times: int = 1) -> None:
         """Observe a target that occurred ``times`` times, with a total weight of ``weight``."""
 
     #: Whether the statistics stay fixed. Not part of a state.
@@ -694,8 +605,6 @@ class Target:
         """Only collect statistics of targets from now on, until ``end_survey``, as in ``Encoder``."""
 
     def end_survey(self) -> None: ...
-    def survey(self) -> _Arrays: ...
-    def restore_survey(self, arrays: _Arrays) -> None: ...
     def merge(self, parts: list[Target], learned: list[float] | None = None) -> list[tuple[float, float]]:
         """Merge the statistics of parts that continued from this one.
 
@@ -704,9 +613,9 @@ class Target:
         ``shift + stretch * y``, where y is its new value. ValueError if they cannot be merged.
         """
 
-    @property
-    def row(self) -> _Floats: ...
-    def restore(self, row: _Floats) -> None: ...
+    def arrays(self) -> _Arrays: ...
+    def restore(self, arrays: _Arrays) -> None:
+        """Restore such arrays, which are removed; ValueError if they are invalid."""
 
 class Translation:
     """How to translate a model to the names and scales of a merged one.
@@ -720,26 +629,19 @@ class Translation:
     attributes: NDArray[np.uint32]
     coordinates: NDArray[np.uint32]
 
-    def with_target(self, shift: float, stretch: float) -> Translation:
-        """The same change; old standardised targets are ``shift + stretch * y``, where y is the new one."""
+def merge(
+    base: tuple[Encoder, Learner],
+    parts: list[tuple[Encoder, Learner]],
+    targets: Sequence[tuple[float, float]] | None,
+) -> list[Translation]:
+    """Merge into a base model what parts have learned since they were equal to it; ValueError if impossible.
 
-def merge_encoders(base: Encoder, parts: list[Encoder], hashed: bool) -> list[Translation]:
-    """Merge into ``base`` the names and statistics of parts that continued from it.
-
-    Names that no part has any more make room for new ones, unless one of the learners is ``hashed``. Returns
-    the change of each model, the base first; ValueError if they cannot be merged.
+    The parts are translated to the merged names and scales. In a regression ``targets`` is the result of
+    ``Target.merge``. Returns how the names of the base and of each part have changed.
     """
 
 def relabel(learner: Learner, places: list[int]) -> None:
     """Renumber class ``c`` to ``places[c]``; ValueError if that is impossible."""
-
-def complete_translations(
-    base: Learner, parts: list[Learner], translations: list[Translation]
-) -> list[Translation]:
-    """Complete the translations of models, the base first, for values that their learners standardise.
-
-    Returns those for ``translate``; ValueError if the models cannot be merged.
-    """
 
 def explain(
     learner: Learner,
@@ -759,9 +661,3 @@ def explain(
 
 def conditional(learner: Learner, events: Block | Encoded, t: int) -> _Floats | None:
     """Mean and variance of the coordinates given event ``t``, shape (K, 2); None without a subspace."""
-
-def translate(learner: Learner, translation: Translation) -> None:
-    """Translate a learner to the names and scales of a merged model; ValueError if that is impossible."""
-
-def merge_learners(base: Learner, parts: list[Learner]) -> None:
-    """Merge into ``base`` what parts have learned since they were equal to it; ValueError if impossible."""

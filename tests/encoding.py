@@ -30,8 +30,7 @@ def encoded(
 
 def restored(by: Encoder, into: Encoder) -> Encoder:
     """An encoder with the names and statistics of another."""
-    statistics = (by.moments(), by.levels(), by.tallies(), by.once(), by.uses())
-    into.restore(by.entries(), by.ignored, *statistics, by.evicted)
+    into.restore(by.entries(), by.ignored, by.evicted, by.arrays())
     return into
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize, stats
 
-from streamkarma._engine import Aggregator
+from streamkarma.core.mixture import Mixture
+from streamkarma.core.sgd import Sgd
 from streamkarma.events.block import Block
 from tests.reference import Array
 from tests.test_support import block_of
@@ -124,20 +125,40 @@ class Relevance:
             self.total += self.squares[attribute][0] - before
 
 
-def mixed_by(
-    mixing: Aggregator, scores: Array, rows: Sequence[Any], labels: Array, relevance: Relevance | None
+def silent(regression: bool) -> Sgd:
+    """An expert that stays at 0, or at most 1e-290 away."""
+    return Sgd(regression, eta=1e-300)
+
+
+def mixture_of_scores(experts: int, regression: bool = False, half_life: float = 0.0) -> Mixture:
+    """The mixture of the scores of external experts, and of one expert of its own, which is silent."""
+    return Mixture({"silent": silent(regression)}, regression, experts, half_life, recent=False)
+
+
+def with_silent(scores: Array) -> Array:
+    """The scores of all experts of such a mixture."""
+    return np.concatenate([np.zeros_like(scores[:1]), scores])
+
+
+def mix(
+    mixture: Mixture, scores: Array, labels: Array, weights: Array | None = None, events: Block | None = None
 ) -> tuple[Array, Array]:
-    """The engine's mixture of scores, event by event; for two classes with what missing values leave open."""
-    found = []
-    for t, label in enumerate(labels):
-        event = block_of(rows[t : t + 1])
-        items, open_ = np.array([float(len(event.values))]), relevance.open(event) if relevance else 0.0
-        found.append(
-            mixing.run(scores[:, t : t + 1], labels[t : t + 1], np.ones(1), items, np.array([open_]))
-        )
-        if relevance and not np.isnan(label):
-            relevance.learn(event, found[-1][0][0, 0])
-    return np.concatenate([mixed for mixed, _ in found]), np.concatenate([losses for _, losses in found])
+    """Mix scores of shape (E, T, C), and learn how to; events without any values unless they are given."""
+    count = len(labels)
+    empty = np.zeros(count, np.int32)
+    events = Block(np.arange(count + 1), empty, empty, np.ones(count)) if events is None else events
+    weights = np.ones(count) if weights is None else weights
+    return mixture.run(events, labels, weights, external_scores=scores)
+
+
+def left_open(rows: Array, said: Array) -> Array:
+    """What each event leaves open, given the log-odds predicted for it."""
+    relevance, found = Relevance(), []
+    for row, logit in zip(rows, said, strict=True):
+        event = block_of(row[None])
+        found.append(relevance.open(event))
+        relevance.learn(event, logit)
+    return np.array(found)
 
 
 def within_reach(mixed: Array, before: Sequence[Array]) -> Array:

@@ -152,7 +152,6 @@ def test_blocks_lines_and_a_resumed_encoder_are_the_same(
     assert [value for values in single for value in values] == whole.values.tolist()
     first = encoded(halves, records[:at], labels=given[:at])
     resumed = restored(halves, ample(rules))
-    resumed.restore_entities(halves.entities())
     for again in (resumed, copy.deepcopy(halves), pickle.loads(pickle.dumps(halves))):
         rest = encoded(again, records[at:], labels=given[at:])
         assert first.values.tolist() + rest.values.tolist() == whole.values.tolist()
@@ -340,7 +339,7 @@ def test_states_no_run_could_have_left_are_refused() -> None:
     by = ample(following())
     records = [{"device": "d", "x": 1.0, "y": 2.0}, {"device": "e", "x": 1.0}, {"device": "f", "x": 1.0}]
     encoded(by, records, labels=[1.0, "spam", None])
-    right = by.entities()
+    names, right = (by.entries(), by.ignored, by.evicted), by.arrays()
 
     def altered(name: str, change: Any) -> dict[str, Any]:
         return {**right, name: change(right[name].copy())}
@@ -389,9 +388,9 @@ def test_states_no_run_could_have_left_are_refused() -> None:
     ]
     for each in wrong:
         with pytest.raises(ValueError, match="entit|right kind"):
-            by.restore_entities(each)
-    by.restore_entities(dict(right))
-    assert all(np.array_equal(array, right[name]) for name, array in by.entities().items())
+            by.restore(*names, each)
+    by.restore(*names, dict(right))
+    assert all(np.array_equal(array, right[name]) for name, array in by.arrays().items())
 
 
 def test_a_million_entities_that_never_come_back_take_bounded_memory() -> None:

@@ -47,7 +47,7 @@ def test_an_attribute_may_be_a_number_and_a_category() -> None:
     by = encoder()
     encoded(by, [{"a": 1}, {"a": "x"}])
     assert by.attribute_count == 2
-    assert by.owners.tolist() == [0, 1, 1]
+    assert by.uses()[:, 0].tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_blocks_are_single_events_and_what_is_predicted_leaves_no_trace(
     at_once = encoded(one, records, learned[: len(records)])
     in_turn = [encoded(other, [record], each) for record, each in zip(records, learned, strict=False)]
     assert at_once.coordinates.tolist() == [k for block in in_turn for k in block.coordinates.tolist()]
-    assert one.once().tolist() == other.once().tolist()
+    assert one.arrays()["once"].tolist() == other.arrays()["once"].tolist()
     third = ample()
     encoded(third, [record for record, each in zip(records, learned, strict=False) if each])
     assert third.entries() == one.entries()
@@ -118,11 +118,11 @@ def test_a_time_is_one_attribute_whatever_it_tells() -> None:
     encoded(by, [{"t": (begin + timedelta(hours=7 * n)).isoformat()} for n in range(2000)])
     assert by.attributes == ["t"]
     assert len(categories(by, "t") - {None}) == 24 + 7 + 12 + 4
-    assert by.kinds() == ["time"]
+    assert by.kinds() == {1: "time"}
     # A single time among other texts does not make the attribute a time.
     encoded(by, [{"k": "2026-11-22"}, *({"k": f"k{n % 40}"} for n in range(80))])
     assert by.attributes == ["t", "k", "k.rate"]
-    assert dict(zip(by.attributes, by.kinds(), strict=True))["k"] == "category"
+    assert dict(zip(by.attributes, by.kinds().values(), strict=True))["k"] == "category"
 
 
 def since(by: Encoder, time: str, learned: bool = True) -> float | None:
@@ -179,7 +179,7 @@ def test_attributes_are_what_they_are_told_to_be() -> None:
     assert found >= {("key", RARE), ("yes", None)}
     # "02" spells no number: it is missing, and counted.
     assert "n" not in {name for name, _ in found}
-    told = dict(zip(by.attributes, by.kinds(), strict=True))
+    told = dict(zip(by.attributes, by.kinds().values(), strict=True))
     assert all(told[name] == kinds[name] for name in kinds if name in told)
 
 
@@ -250,7 +250,7 @@ def test_exceptions_of_a_number_that_is_nearly_always_the_same_are_categories() 
     assert categories(by, "gain") == {None, "7298", "15024"}
     assert [by.describe(k) for k, _ in items(by, {"gain": 7298})] == [("gain", None), ("gain", "7298")]
     assert [by.describe(k) for k, _ in items(by, {"gain": 0})] == [("gain", None)]
-    assert by.kinds() == ["number"]
+    assert by.kinds() == {1: "number"}
     # A new exception is not a category until it recurs.
     assert len(items(by, {"gain": 5})) == 1
     assert len(items(by, {"gain": 5})) == 2
@@ -272,4 +272,4 @@ def test_exceptions_are_found_however_the_input_is_cut_and_after_a_resume(
     other = restored(part, ample())
     encoded(other, [{"gain": value} for value in values[cut:]])
     assert other.entries() == whole.entries()
-    assert other.levels().tolist() == whole.levels().tolist()
+    assert other.arrays()["levels"].tolist() == whole.arrays()["levels"].tolist()

@@ -170,7 +170,7 @@ def test_moments_and_precisions_are_those_of_one_pass() -> None:
 
 def moments(model: Model) -> dict[str, float]:
     """Count, mean and sum of squares of each number, by name."""
-    encoder, rows = model.vocabulary, model.vocabulary.moments()
+    encoder, rows = model.vocabulary, model.vocabulary.arrays()["moments"]
     rows = rows.reshape(encoder.coordinate_count, -1)[:, :3]
     named = ((encoder.describe(k), row) for k, row in enumerate(rows[1:], 1))
     return {f"{n} {i}": v for (n, kind), row in named if kind is None for i, v in enumerate(row)}

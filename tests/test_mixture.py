@@ -12,19 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkarma import KARMAMixtureRegressor, load, save
-from streamkarma._engine import Aggregator
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Calibrated, Mixture
 from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.estimators.persistence import to_bytes
 from tests.mixing import (
     SHARE,
-    Relevance,
-    mixed_by,
+    left_open,
+    mix,
+    mixture_of_scores,
     numbers,
     several_classes,
     sigmoid,
+    silent,
     two_classes,
+    with_silent,
     within_reach,
 )
 from tests.reference import Array, stream
@@ -48,17 +50,24 @@ def calibration_error(scores: Array, labels: Array) -> float:
 
 def run(
     scores: Array, labels: Array, regression: bool = False, half_life: float = 0.0
-) -> tuple[Aggregator, Array, Array]:
-    mixing = Aggregator(len(scores), regression, half_life)
+) -> tuple[Mixture, Array, Array]:
+    mixing = mixture_of_scores(len(scores), regression, half_life)
     if scores.shape[2] > 1:
         mixing.widen(scores.shape[2])
-    return mixing, *mixing.run(scores, labels, np.ones(len(labels)))
+    return mixing, *mix(mixing, scores, labels)
 
 
-def said(mixing: Aggregator, scores: Array) -> Array:
+def said(mixing: Mixture, scores: Array) -> Array:
     """The mixture of scores, without learning."""
-    events = scores.shape[1]
-    return mixing.run(scores, np.full(events, np.nan), np.ones(events))[0]
+    return mix(mixing, scores, np.full(scores.shape[1], np.nan))[0]
+
+
+def incomplete(seed: int, events: int) -> tuple[Array, Array]:
+    """Rows of five to eight values each, and these numbers."""
+    rng = np.random.default_rng([seed, 2])
+    rows, places = rng.standard_normal((events, 8)), rng.permuted(np.tile(np.arange(8), (events, 1)), axis=1)
+    rows[places < rng.integers(0, 4, (events, 1))] = np.nan
+    return rows, (~np.isnan(rows)).sum(axis=1).astype(float)
 
 
 @settings(max_examples=15)
@@ -67,11 +76,12 @@ def test_two_classes_are_mixed_as_the_text_says(seed: int, experts: int, loud: f
     rng = np.random.default_rng(seed)
     logits, labels = labelled(seed, 150)
     scores, weights = loud * (logits + rng.standard_normal((experts, 150))), rng.random(150) * 2
-    items, open_ = rng.integers(3, 9, 150).astype(float), rng.random(150)
-    mixing = Aggregator(experts)
-    mixed, losses = mixing.run(scores[:, :, None], labels, weights, items, open_)
-    expected, _, shares = two_classes(scores, labels, weights, np.array([items, -open_]).T)
-    np.testing.assert_allclose(mixing.weights, shares[-1], rtol=1e-6)
+    rows, items = incomplete(seed, 150)
+    mixing = mixture_of_scores(experts)
+    mixed, losses = mix(mixing, scores[:, :, None], labels, weights, block_of(rows))
+    observed = np.array([items, -left_open(rows, mixed[:, 0])]).T
+    expected, _, shares = two_classes(with_silent(scores), labels, weights, observed)
+    np.testing.assert_allclose(mixing.arrays()["shares"], shares[-1], rtol=1e-6)
     np.testing.assert_allclose(sigmoid(mixed[:, 0]), expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(np.exp(-losses), np.where(labels > 0, expected, 1 - expected), rtol=1e-7)
 
@@ -82,7 +92,7 @@ def test_several_classes_are_mixed_as_the_text_says(classes: int) -> None:
     labels = rng.integers(0, classes, 200).astype(float)
     scores = 3 * rng.standard_normal((3, 200, classes)) + 4 * np.eye(classes)[labels.astype(int)]
     mixed = run(scores, labels)[1]
-    np.testing.assert_allclose(np.exp(mixed), several_classes(scores, labels), rtol=1e-7)
+    np.testing.assert_allclose(np.exp(mixed), several_classes(with_silent(scores), labels), rtol=1e-7)
     np.testing.assert_allclose(np.exp(mixed).sum(axis=1), 1.0)
 
 
@@ -91,9 +101,10 @@ def test_numbers_are_mixed_as_the_text_says() -> None:
     targets = rng.standard_normal(300)
     targets[40] = 25.0
     scores = 0.5 * targets + 0.4 * rng.standard_normal((3, 300))
-    items, open_ = rng.integers(3, 9, 300).astype(float), rng.random(300)
-    mixed, losses = Aggregator(3, True).run(scores[:, :, None], targets, np.ones(300), items, open_)
-    expected = numbers(scores, targets, np.array([items, -open_]).T)
+    rows, items = incomplete(1, 300)
+    mixed, losses = mix(mixture_of_scores(3, True), scores[:, :, None], targets, events=block_of(rows))
+    free = numbers(with_silent(scores), targets, np.array([items, np.zeros(300)]).T)
+    expected = within_reach(free[:, None], [targets[:t] for t in range(300)])[:, 0]
     np.testing.assert_allclose(mixed[:, 0], expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(losses, (mixed[:, 0] - targets) ** 2)
 
@@ -108,8 +119,8 @@ def test_the_mixture_loses_little_to_the_best_member_of_each_stretch(
     stretches = np.arange(400) * (switches + 1) // 400
     scores[stretches % experts, np.arange(400)] = logits
     losses = run(scores[:, :, None], labels)[2]
-    _, likelihoods, _ = two_classes(scores, labels, np.ones(400), np.ones(400))
-    regret, members = losses.sum(), experts + 1
+    _, likelihoods, _ = two_classes(with_silent(scores), labels, np.ones(400), np.ones(400))
+    regret, members = losses.sum(), experts + 2
     for stretch in range(switches + 1):
         regret += np.log(likelihoods[stretches == stretch]).sum(axis=0).max()
     bound = np.log(members) + switches * np.log(members / SHARE) - 400 * np.log1p(-SHARE)
@@ -121,17 +132,19 @@ def test_the_mean_weights_are_those_of_the_last_thousand_events() -> None:
     scores = 2 * np.random.default_rng(3).standard_normal((2, 4000))
     # After 1,500 events another member has the true log-odds.
     scores[0, :1500], scores[1, 1500:] = logits[:1500], logits[1500:]
-    mixing, seen = Aggregator(2), []
+    mixing, seen = mixture_of_scores(2), []
     for t in range(4000):
-        mixing.run(scores[:, t : t + 1, None], labels[t : t + 1], np.ones(1))
-        seen.append(mixing.weights)
+        mix(mixing, scores[:, t : t + 1, None], labels[t : t + 1])
+        arrays = mixing.arrays()
+        seen.append(arrays["shares"])
         if t + 1 in (1, 2, 1000):
-            np.testing.assert_allclose(mixing.mean_weights, np.mean(seen, axis=0))
+            np.testing.assert_allclose(arrays["mean_shares"], np.mean(seen, axis=0))
     decay = 0.999 ** np.arange(3000)[::-1]
     recent = (decay[:, None] * np.array(seen[1000:])).sum(axis=0) / 1000
-    np.testing.assert_allclose(mixing.mean_weights, 0.999**3000 * np.mean(seen[:1000], axis=0) + recent)
-    assert mixing.mean_weights.sum() == pytest.approx(1.0)
-    assert mixing.mean_weights[1] > 0.2 > mixing.mean_weights[0]
+    means = np.array([*mixing.summary()["experts"].values()])
+    np.testing.assert_allclose(means, 0.999**3000 * np.mean(seen[:1000], axis=0) + recent)
+    assert means.sum() == pytest.approx(1.0)
+    assert means[2] > 0.2 > means[1]
 
 
 @pytest.mark.parametrize("factor", [0.01, 1.0, 10.0, 1e6])
@@ -178,8 +191,9 @@ def test_the_blend_finds_what_no_expert_knows() -> None:
     mixing, _, losses = run(parts[:, :, None], labels)
     alone = [run(parts[e : e + 1, :, None], labels)[2].mean() for e in range(3)]
     assert losses.mean() < min(alone) - 0.1
-    assert mixing.weights.argmax() == 3
-    assert mixing.weights.sum() == pytest.approx(1.0)
+    shares = mixing.arrays()["shares"]
+    assert shares.argmax() == 4
+    assert shares.sum() == pytest.approx(1.0)
 
 
 def test_numbers_are_shrunk_shifted_and_combined() -> None:
@@ -200,8 +214,8 @@ def scores_of(kind: str, seed: int = 9, events: int = 400) -> tuple[Array, Array
     return scores, rng.integers(0, 4, events) * 1.0 if kind == "several" else labelled(seed, events)[1]
 
 
-def mixing_of(kind: str, half_life: float = 0.0) -> Aggregator:
-    mixing = Aggregator(3, kind == "number", half_life)
+def mixing_of(kind: str, half_life: float = 0.0) -> Mixture:
+    mixing = mixture_of_scores(3, kind == "number", half_life)
     if kind == "several":
         mixing.widen(4)
     return mixing
@@ -221,13 +235,13 @@ def test_blocks_and_single_events_and_resumed_runs_give_the_same_bits(
     scores, labels = scores_of(kind)
     labels[::7] = np.nan
     whole, pieces = mixing_of(kind, half_life), mixing_of(kind, half_life)
-    mixed, losses = whole.run(scores, labels, np.ones(400))
+    mixed, losses = mix(whole, scores, labels)
     for begin, end in pairwise(sorted({0, 400, *cuts})):
         resumed = mixing_of(kind, half_life)
-        resumed.restore(pieces.arrays())
+        resumed.restore(pieces.arrays(), 1, 1)
         pieces = resumed
         assert said(pieces, scores[:, begin:end]).shape == (end - begin, mixed.shape[1])
-        part, lost = pieces.run(scores[:, begin:end], labels[begin:end], np.ones(end - begin))
+        part, lost = mix(pieces, scores[:, begin:end], labels[begin:end])
         assert part.tobytes() == mixed[begin:end].tobytes()
         assert lost.tobytes() == losses[begin:end].tobytes()
     assert same_state(whole, pieces)
@@ -237,8 +251,8 @@ def test_blocks_and_single_events_and_resumed_runs_give_the_same_bits(
 def test_unlabelled_and_weightless_events_leave_no_trace(kind: str) -> None:
     scores, labels = scores_of(kind)
     one, other = mixing_of(kind), mixing_of(kind)
-    one.run(scores, labels, np.ones(400))
-    other.run(np.repeat(scores, 2, axis=1), np.repeat(labels, 2), np.tile([1.0, 0.0], 400))
+    mix(one, scores, labels)
+    mix(other, np.repeat(scores, 2, axis=1), np.repeat(labels, 2), np.tile([1.0, 0.0], 400))
     said(other, 1e9 * scores)
     assert same_state(one, other)
 
@@ -251,11 +265,11 @@ def test_nothing_overflows_whatever_the_scores(kind: str, size: float, weight: f
     if kind == "number" and size:
         labels *= min(size, 1e100)
     mixing = mixing_of(kind)
-    mixed, losses = mixing.run(size * scores, labels, np.full(400, weight))
+    mixed, losses = mix(mixing, size * scores, labels, np.full(400, weight))
     assert np.isfinite(mixed).all()
     assert np.isfinite(losses).all()
     assert all(np.isfinite(array).all() for array in mixing.arrays().values())
-    mixing_of(kind).restore(mixing.arrays())
+    mixing_of(kind).restore(mixing.arrays(), 1, 1)
 
 
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
@@ -263,7 +277,7 @@ def test_one_class_for_ten_thousand_events_is_recovered_from(kind: str) -> None:
     scores, labels = scores_of(kind, events=12_000)
     labels[:10_000] = 1.0
     mixing = mixing_of(kind)
-    mixed, losses = mixing.run(scores, labels, np.ones(12_000))
+    mixed, losses = mix(mixing, scores, labels)
     assert np.isfinite(mixed).all()
     assert losses[5000:10_000].max() < 0.01
     blank = {"two": np.log(2), "several": np.log(4), "number": 1.0}[kind]
@@ -282,7 +296,7 @@ def test_what_is_long_past_is_forgotten_sooner_with_a_shorter_half_life() -> Non
 def test_widening_keeps_the_odds_of_the_first_two() -> None:
     scores, labels = scores_of("two")
     mixing = mixing_of("two")
-    mixing.run(2 * scores, labels, np.ones(400))
+    mix(mixing, 2 * scores, labels)
     before = said(mixing, scores)[:, 0]
     halves = np.concatenate([-scores / 2, scores / 2], axis=2)
     mixing.widen(2)
@@ -291,7 +305,7 @@ def test_widening_keeps_the_odds_of_the_first_two() -> None:
     mixing.widen(3)
     wider = said(mixing, np.concatenate([halves, np.zeros((3, 400, 1))], axis=2))
     np.testing.assert_allclose(wider[:, 1] - wider[:, 0], before, atol=0.1)
-    assert np.isfinite(mixing.run(np.zeros((3, 9, 3)), np.full(9, 2.0), np.ones(9))[1]).all()
+    assert np.isfinite(mix(mixing, np.zeros((3, 9, 3)), np.full(9, 2.0))[1]).all()
 
 
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
@@ -314,13 +328,13 @@ def test_widening_keeps_the_odds_of_the_first_two() -> None:
 )
 def test_a_state_that_contradicts_itself_is_refused(kind: str, name: str, change: Any) -> None:
     mixing = mixing_of(kind)
-    mixing.run(*scores_of(kind), np.ones(400))
+    mix(mixing, *scores_of(kind))
     arrays = mixing.arrays()
     arrays[name] = change(arrays[name])
-    if kind != "several" and name == "offsets" and arrays[name].shape == (3, 0):
+    if kind != "several" and name == "offsets" and arrays[name].shape == (4, 0):
         return
     with pytest.raises(ValueError, match="inconsistent|unsupported type"):
-        mixing_of(kind).restore(arrays)
+        mixing_of(kind).restore(arrays, 1, 1)
 
 
 def mixture_of(kind: str, external_experts: int = 0, recent: bool = True) -> Mixture:
@@ -336,25 +350,21 @@ def mixture_of(kind: str, external_experts: int = 0, recent: bool = True) -> Mix
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
 def test_a_mixture_is_its_experts_and_the_mixing_of_their_scores(kind: str) -> None:
     rows, (_, labels) = stream(11, 400, 5), scores_of(kind)
-    mixture, ones = mixture_of(kind, recent=False), np.ones(400)
+    block, ones = block_of(rows), np.ones(400)
+    experts = {"silent": silent(kind == "number"), **mixture_of(kind).experts}
+    mixture, mixing = Mixture(experts, kind == "number", recent=False), mixing_of(kind)
     alone = [*mixture_of(kind).experts.values()]
-    for each in alone:
-        each.widen(mixture.classes)
-    mixed, losses = mixture.run(block_of(rows), labels, ones)
-    mixing, scores = mixing_of(kind), np.stack([each.run(block_of(rows), labels, ones)[0] for each in alone])
-    relevance = Relevance() if kind == "two" else None
-    expected, lost = mixed_by(mixing, scores, rows, labels, relevance)
-    if kind == "number":
-        free, before = expected, [labels[:t] for t in range(400)]
-        expected = within_reach(free, before)
-        lost = np.where(expected[:, 0] == free[:, 0], lost, (expected[:, 0] - labels) ** 2)
+    if kind == "several":
+        for each in (mixture, *alone):
+            each.widen(4)
+    mixed, losses = mixture.run(block, labels, ones)
+    expected, lost = mix(
+        mixing, np.stack([each.run(block, labels, ones)[0] for each in alone]), labels, ones, block
+    )
     assert (mixed.tobytes(), losses.tobytes()) == (expected.tobytes(), lost.tobytes())
-    again = np.stack([each.scores(block_of(rows)) for each in alone])
-    unlabelled, _ = mixed_by(mixing, again, rows, np.full(400, np.nan), relevance)
-    if kind == "number":
-        unlabelled = within_reach(unlabelled, [labels] * 400)
-    assert mixture.scores(block_of(rows)).tobytes() == unlabelled.tobytes()
-    assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].shape) == (400, mixed.shape[1], (4,))
+    again = mixing.scores(block, np.stack([each.scores(block) for each in alone]))
+    assert mixture.scores(block).tobytes() == again.tobytes()
+    assert (mixture.steps, mixture.classes, mixture.arrays()["shares"].shape) == (400, mixed.shape[1], (5,))
 
 
 @pytest.mark.parametrize("kind", ["two", "several", "number"])
@@ -398,13 +408,14 @@ def test_states_of_other_mixtures_are_refused() -> None:
     rows, (_, labels) = stream(14, 400, 5), scores_of("two")
     mixture.run(block_of(rows), labels, np.ones(400))
     arrays = mixture.arrays()
-    wider = {**mixing_of("several").arrays(), **{k: v for k, v in arrays.items() if "." in k}}
+    several = mixture_of("several").arrays()
+    wider = {name: (arrays if "." in name else several)[name] for name in arrays}
     fewer = {name: array for name, array in arrays.items() if not name.startswith("2.")}
     for state in (wider, fewer, {**arrays, "3.values": np.zeros(1)}, {**arrays, "mix": np.zeros(4)}):
         with pytest.raises(ValueError, match="experts|inconsistent"):
             mixture_of("two").restore(state, 5, 5)
     with pytest.raises(ValueError, match="not one of 4 classes"):
-        mixing_of("several").run(np.zeros((3, 1, 4)), np.array([4.0]), np.ones(1))
+        mix(mixing_of("several"), np.zeros((3, 1, 4)), np.array([4.0]))
 
 
 @pytest.mark.parametrize("shape", [(1, 400, 1), (3, 400, 1), (2, 400, 2), (2, 399, 1)])
@@ -420,13 +431,13 @@ def test_one_learner_calibrated_is_a_mixture_of_it_alone(kind: str) -> None:
     rows, (_, labels) = stream(15, 400, 5), scores_of(kind)
     rule = Rule(2, True, 0.05, 0.0, HINGE, 0.0, 8, "merge")
     calibrated, alone = Calibrated(SupportVectors(rule, False), 50.0), SupportVectors(rule, False)
-    mixing = Aggregator(1, False, 50.0)
+    mixture = Mixture({"alone": alone}, half_life=50.0, recent=False)
     if kind == "several":
-        for each in (calibrated, alone, mixing):
+        for each in (calibrated, alone, mixture):
             each.widen(4)
-    found = calibrated.run(block_of(rows), labels, np.ones(400))
-    raw, _ = alone.run(block_of(rows), labels, np.ones(400))
-    expected = mixed_by(mixing, raw[None], rows, labels, Relevance() if kind == "two" else None)
+    found, expected, _ = (
+        each.run(block_of(rows), labels, np.ones(400)) for each in (calibrated, mixture, alone)
+    )
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.tobytes() == theirs.tobytes()
     assert calibrated.summary() == alone.summary()

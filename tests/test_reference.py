@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkarma import _engine
+from streamkarma.core.support import Rule, SupportVectors
 from streamkarma.reference import ReferenceKARMA
 from tests.reference import algorithm_1, stream
 
@@ -92,10 +92,8 @@ def test_the_engine_is_the_reference(
     records, labels, weights = events(gamma, 250)
     model = ReferenceKARMA(gamma, 0.1, loss, budget, pruning, normalize)
     expected = scores_of(model, records, labels, weights)
-    engine = _engine.support_vectors(
-        gamma=gamma, normalize=normalize, rho=0.1, eta=0.0, loss=LOSSES[loss], steepness=0.0,
-        budget=budget or 0, pruning=pruning, average=False,
-    )  # fmt: skip
+    rule = Rule(gamma, normalize, 0.1, 0.0, LOSSES[loss], 0.0, budget or 0, pruning)
+    engine = SupportVectors(rule, average=False)
     signs = np.where(labels, 1.0, -1.0)
     scores, _ = engine.run(block_of(records), signs, np.array(weights))
     np.testing.assert_allclose(scores[:, 0], expected, rtol=1e-9, atol=1e-9)

@@ -100,9 +100,9 @@ def test_those_make_room_that_the_reference_says(stream: list[dict[str, Any]], m
 def test_what_is_predicted_looks_as_when_it_is_learned(stream: Any, most: int, size: int) -> None:
     by = encoder(max_attributes=most, max_coordinates=2 * most, all_bytes=size, scale=True)
     for event in stream:
-        before = (by.entries(), by.moments().tobytes(), by.uses().tobytes(), by.ignored, by.evicted)
+        before = (by.entries(), by.arrays()["moments"].tobytes(), by.uses().tobytes(), by.ignored, by.evicted)
         predicted = encoded(by, [event], learned=False)
-        after = (by.entries(), by.moments().tobytes(), by.uses().tobytes(), by.ignored, by.evicted)
+        after = (by.entries(), by.arrays()["moments"].tobytes(), by.uses().tobytes(), by.ignored, by.evicted)
         assert before == after
         assert predicted.evicted == []
         learned = encoded(by, [event])

@@ -117,11 +117,11 @@ def test_a_wild_value_among_the_first_is_overcome(at: int) -> None:
 @given(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.5, -7.0, 1e9]), max_size=80), finite, st.booleans())
 def test_looking_leaves_no_trace(values: list[float], value: float, fades: bool) -> None:
     by = known([1.0, *values], 20.0 if fades else np.inf)
-    before, seen = by.moments(), looked_at(by, value)
-    assert by.moments().tobytes() == before.tobytes()
+    before, seen = by.arrays()["moments"], looked_at(by, value)
+    assert by.arrays()["moments"].tobytes() == before.tobytes()
     assert dict(items(by, {"a": value})).get(1) == seen
     again = restored(by, encoder(scale=True))
-    assert again.moments().tobytes() == by.moments().tobytes()
+    assert again.arrays()["moments"].tobytes() == by.arrays()["moments"].tobytes()
 
 
 def test_what_is_no_measurement_is_as_good_as_missing() -> None:
@@ -131,10 +131,10 @@ def test_what_is_no_measurement_is_as_good_as_missing() -> None:
 
 def test_a_target_that_came_many_times_is_known_at_once() -> None:
     one, other = Target(True, np.inf), Target(True, np.inf)
-    one.repeat(4.0, 30, 15.0)
+    one.observe(4.0, 15.0, 30)
     other.encode(np.full(30, 4.0), np.full(30, 0.5))
-    assert one.row.tobytes() == other.row.tobytes()
-    assert one.encode_one(np.nan, 0.0)[1:] == (4.0, 1.0)
+    assert one.arrays()["target"].tobytes() == other.arrays()["target"].tobytes()
+    assert one.preview(np.nan, 0.0)[1:] == (4.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", [SubspaceRegressor, NeighborsRegressor, KARMAMixtureRegressor])

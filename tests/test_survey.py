@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamkarma import ExplicitKARMAClassifier, ExplicitKARMARegressor
-from streamkarma._engine import LineReader, merge_encoders
+from streamkarma._engine import LineReader
 from streamkarma.estimators.persistence import from_bytes, to_bytes
 from streamkarma.events.roles import TARGET
 
@@ -46,7 +46,7 @@ def look(model: Any, events: list[dict[str, Any]]) -> Any:
 def surveyed(model: Any, parts: list[list[dict[str, Any]]]) -> Any:
     """The merged survey of all parts."""
     found = [look(model, part) for part in parts]
-    merge_encoders(model._pipeline.encoder, [part._pipeline.encoder for part in found], hashed=False)
+    model._pipeline.merge([part._pipeline for part in found])
     if isinstance(model, ExplicitKARMARegressor):
         model._target.merge([part._target for part in found])
     model.end_survey()
@@ -61,9 +61,13 @@ def test_how_events_are_divided_does_not_show(kind: type[Any]) -> None:
     encoders = one._pipeline.encoder, many._pipeline.encoder
     assert encoders[0].entries() == encoders[1].entries()
     assert encoders[0].attributes == ["k", "k.rate", "s", "s.sentinel", *(f"x{i}" for i in range(5))]
-    np.testing.assert_allclose(encoders[1].moments(), encoders[0].moments(), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(
+        encoders[1].arrays()["moments"], encoders[0].arrays()["moments"], rtol=1e-11, atol=1e-11
+    )
     if kind is ExplicitKARMARegressor:
-        np.testing.assert_allclose(many._target.row, one._target.row, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(
+            many._target.arrays()["target"], one._target.arrays()["target"], rtol=1e-11, atol=1e-11
+        )
     x3 = [event["x3"] for event in events if "x3" in event]
     place = next(k for k, entry in enumerate(encoders[0].entries(), 1) if entry == ("x3", None))
     mean, deviation = encoders[0].mean_and_deviation(place)
@@ -74,7 +78,7 @@ def test_how_events_are_divided_does_not_show(kind: type[Any]) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_frozen_model_learns_with_the_scale_that_it_has(kind: type[Any]) -> None:
     model = surveyed(kind(), [records(300)])
-    before = model._pipeline.encoder.moments()
+    before = model._pipeline.encoder.arrays()["moments"]
     label = True if kind is ExplicitKARMAClassifier else 3.0
     model.freeze()
     for event in records(40):
@@ -82,7 +86,7 @@ def test_a_frozen_model_learns_with_the_scale_that_it_has(kind: type[Any]) -> No
     encoder = model._pipeline.encoder
     assert model.steps == 40
     assert encoder.ignored == 40
-    np.testing.assert_array_equal(encoder.moments(), before)
+    np.testing.assert_array_equal(encoder.arrays()["moments"], before)
     model.freeze(False)
     model.learn_one({"new": 1.0}, label)
     assert "new" in encoder.attributes
@@ -97,9 +101,10 @@ def test_the_time_since_the_event_before_is_no_sentinel() -> None:
 
 def test_what_is_no_survey_is_refused() -> None:
     model = look(ExplicitKARMAClassifier(), records(20))
-    arrays = model._pipeline.encoder.survey()
+    encoder = model._pipeline.encoder
+    names, arrays = (encoder.entries(), encoder.ignored, encoder.evicted), encoder.arrays()
     for name, wrong in [("survey_numbers", np.full((3, 7), np.nan)), ("survey_known", np.array([10**6]))]:
         with pytest.raises(ValueError, match="survey|summaries"):
-            model._pipeline.encoder.restore_survey({**arrays, name: wrong})
+            encoder.restore(*names, {**arrays, name: wrong})
     with pytest.raises(ValueError, match="began with"):
-        merge_encoders(deepcopy(model._pipeline.encoder), [model._pipeline.encoder], hashed=False)
+        deepcopy(model)._pipeline.merge([model._pipeline])

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamkarma import _engine
 from streamkarma._engine import Encoded
 from streamkarma.arrays import Arrays, Floats
+from streamkarma.core.tickets import LateLabels
 from streamkarma.events.block import Block
 
 #: Raw targets, and the centre and spread of their scores.
@@ -100,11 +100,9 @@ class Learner(ABC):
         events: Block | Encoded,
         labels: Floats,
         weights: Floats,
-        tickets: NDArray[np.uint64] | None = None,
+        late: LateLabels | None = None,
         external_scores: Floats | None = None,
         part: tuple[int, int] | None = None,
-        observed: NDArray[np.bool_] | None = None,
-        shared: NDArray[np.bool_] | None = None,
         units: Units | None = None,
     ) -> tuple[Floats, Floats]:
         """Predict and then learn each event.
@@ -118,20 +116,16 @@ class Learner(ABC):
             learned only by the subspace, which then repeats an earlier event that has a label.
         weights
             Shape (T,): 0 or more; events of weight 0 are only predicted and leave the model unchanged.
-        tickets
-            Shape (T,): see ``core.tickets.LateLabels``. A mixture scores its experts by their predictions
-            from before the label arrived: by then they may have learned events that share it. It also weights
-            late labels by their correlation, see ``learners/mixture`` in the engine.
+        late
+            Which events lack their label or received it late; None for no event. A mixture scores its experts
+            by their predictions from before the label arrived: by then they may have learned events that
+            share it. It also weights late labels by their correlation, see ``learners/mixture`` in the
+            engine, unless the weight of an event is its share of a label.
         external_scores
             For a mixture: scores of external experts, shape (F, T, C), each from before the model learned the
             event.
         part
             The range of events to process, as start and end; None for all. The arrays are for these events.
-        observed
-            Shape (T,): see ``core.tickets.LateLabels``; None for no event.
-        shared
-            Shape (T,): whether the event shares its label with others, its weight being its share. A mixture
-            then uses the weight unchanged.
         units
             Of a regression: the targets before they were standardised, and the centre and the spread by which
             a score becomes a prediction, each of shape (T,). None if targets are not standardised.
@@ -146,9 +140,7 @@ class Learner(ABC):
         ValueError
             If the number of labels or weights does not match, or a label is not a class.
         """
-        return self.engine.run(
-            events, labels, weights, tickets, external_scores, part, observed, shared, units
-        )
+        return self.engine.run(events, labels, weights, late, external_scores, part, units)
 
     def scores(
         self,

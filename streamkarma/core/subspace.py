@@ -81,7 +81,7 @@ class Subspace(Learner):
         self.settings = settings
 
     def create(self) -> _engine.Learner:
-        return _engine.subspace(**self.settings._asdict())
+        return _engine.subspace(self.settings)
 
 
 class Completion:
@@ -105,9 +105,7 @@ class Completion:
 
     def __init__(self, settings: SubspaceSettings) -> None:
         self.settings = settings
-        self.engine = _engine.Subspace(
-            settings.shrink, settings.half_life, settings.max_pairwise_coordinates, settings.rank
-        )
+        self.engine = _engine.Subspace(settings)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"settings": self.settings, "arrays": self.engine.arrays()}

@@ -104,7 +104,7 @@ class SupportVectors(Learner):
         self.rule, self.average = rule, average
 
     def create(self) -> _engine.Learner:
-        return _engine.support_vectors(**self.rule._asdict(), average=self.average)
+        return _engine.support_vectors(self.rule, self.average)
 
     def members(self) -> list[Member]:
         """The support vectors."""
@@ -145,12 +145,4 @@ class DoublingSupportVectors(SupportVectors):
         super().__init__(rule, average)
 
     def create(self) -> _engine.Learner:
-        rule, schedule = self.rule, self.schedule
-        return _engine.doubling_support_vectors(
-            gamma=schedule.gamma,
-            regularity=schedule.regularity,
-            loss=rule.loss,
-            budget=rule.budget,
-            pruning=rule.pruning,
-            average=self.average,
-        )
+        return _engine.doubling_support_vectors(self.rule, self.average, self.schedule)

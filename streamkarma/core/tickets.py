@@ -39,6 +39,10 @@ class LateLabels(NamedTuple):
         no = np.zeros(events, np.bool_)
         return cls(np.zeros(events, np.uint64), no, no)
 
+    def part(self, events: slice) -> LateLabels:
+        """Those of a part of the events."""
+        return LateLabels(self.tickets[events], self.observed[events], self.shared[events])
+
 
 class TicketRegistry:
     """Predicted events whose labels are outstanding, recognised by their content."""

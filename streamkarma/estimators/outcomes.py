@@ -123,12 +123,11 @@ class Drawable(NamedTuple):
 def drawable(model: KARMABase) -> list[Drawable]:
     """The attributes that are numbers, categories or booleans, those observed most often first."""
     vocabulary = model.vocabulary
-    names = vocabulary.attribute_names
-    kinds = dict(zip(names, vocabulary.kinds(), strict=True))
+    names, kinds = vocabulary.attribute_names, vocabulary.kinds()
     counts = vocabulary.tallies()[:, 0]
     # By coordinate, without the constant's; None for numbers.
     categories = {k: entry[1] for k, entry in enumerate(vocabulary.entries(), 1) if entry is not None}
-    owners = vocabulary.owners
+    owners = vocabulary.uses()[:, 0]
     found = []
     for attribute in sorted(names, key=lambda each: -int(counts[each])):
         places = np.flatnonzero(owners == attribute).tolist()

@@ -12,11 +12,8 @@ from streamkarma._engine import (
     Encoded,
     Encoder,
     Translation,
-    complete_translations,
     is_prose,
-    merge_encoders,
-    merge_learners,
-    translate,
+    merge,
 )
 from streamkarma.arrays import Arrays, Floats
 from streamkarma.core.learner import Learner, Rates, Units
@@ -27,8 +24,6 @@ from streamkarma.estimators.settings import EntityRules, Rules, averaging_window
 from streamkarma.events.values import Record, fits, is_missing
 from streamkarma.printable import shown
 
-#: The statistics that the encoder keeps beside names, in the order in which it restores them.
-_STATISTICS = ("moments", "levels", "tallies", "once", "uses")
 #: What the encoder counts for each attribute, in the order of its columns.
 TALLIES = ("values", "spelled", "nothing", "sentinels", "far", "clipped", "rare", "prose", "tags")
 
@@ -211,11 +206,8 @@ class Pipeline:
             As in ``Learner.run``.
         """
         weights = np.minimum(weights, HEAVIEST)
-        late, bounds = self._late, (part.start, part.stop)
-        tickets, observed, shared = late.tickets[part], late.observed[part], late.shared[part]
-        return self.learner.run(
-            self.encoded, labels, weights, tickets, external_scores, bounds, observed, shared, units
-        )
+        late, bounds = self._late.part(part), (part.start, part.stop)
+        return self.learner.run(self.encoded, labels, weights, late, external_scores, bounds, units)
 
     def scores(self, events: Encoded, unit: tuple[float, float] = (0.0, 1.0)) -> Floats:
         """Scores of events by the current model, shape (T, C); ``unit`` is their centre and spread.
@@ -276,14 +268,7 @@ class Pipeline:
         encoder = self.encoder
         header = {"entries": encoder.entries(), "ignored": encoder.ignored, "evicted": encoder.evicted}
         awaiting_tickets = self.ticket_registry.arrays() if self.ticket_registry is not None else {}
-        statistics = {name: getattr(encoder, name)() for name in _STATISTICS}
-        return header, {
-            **statistics,
-            **encoder.entities(),
-            **encoder.survey(),
-            **awaiting_tickets,
-            **self.learner.arrays(),
-        }
+        return header, {**encoder.arrays(), **awaiting_tickets, **self.learner.arrays()}
 
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
@@ -294,7 +279,7 @@ class Pipeline:
             self.ticket_registry = other.ticket_registry
 
     def merge(
-        self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] = ()
+        self, parts: Sequence[Pipeline], targets: Sequence[tuple[float, float]] | None = None
     ) -> list[Translation]:
         """Merge what parts have learned since each was a copy of this one.
 
@@ -314,19 +299,8 @@ class Pipeline:
         ValueError
             If they cannot be merged.
         """
-        hashed = any(each.learner.engine.hashed for each in (self, *parts))
-        translations = merge_encoders(self.encoder, [part.encoder for part in parts], hashed)
-        if targets:
-            translations = [
-                translation.with_target(*each)
-                for translation, each in zip(translations, targets, strict=True)
-            ]
-        base, learners = self.learner.engine, [part.learner.engine for part in parts]
-        for learner, translation in zip(
-            [base, *learners], complete_translations(base, learners, translations), strict=True
-        ):
-            translate(learner, translation)
-        merge_learners(base, learners)
+        models = [(part.encoder, part.learner.engine) for part in parts]
+        translations = merge((self.encoder, self.learner.engine), models, targets)
         if self.ticket_registry is not None:
             self.ticket_registry = TicketRegistry()
         return translations
@@ -340,11 +314,7 @@ class Pipeline:
             If the parts of the state are inconsistent.
         """
         entries = [None if entry is None else (entry[0], entry[1]) for entry in header["entries"]]
-        moments, levels, tallies, once, uses = (arrays.pop(name) for name in _STATISTICS)
-        ignored, evicted = header["ignored"], header["evicted"]
-        self.encoder.restore(entries, ignored, moments, levels, tallies, once, uses, evicted)
-        self.encoder.restore_entities(arrays)
-        self.encoder.restore_survey(arrays)
+        self.encoder.restore(entries, header["ignored"], header["evicted"], arrays)
         if self.ticket_registry is not None:
             self.ticket_registry.restore(arrays)
         self.learner.restore(arrays, self.encoder.attribute_count, self.encoder.coordinate_count)

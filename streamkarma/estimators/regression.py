@@ -169,9 +169,9 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
             return
         weight, target = check_weight(w), nan if is_missing(y) else self.check_label(y)
         # Only a valid event may change the statistics of the target.
-        standard, centre, spread = self._target.preview_one(target, weight)
+        standard, centre, spread = self._target.preview(target, weight)
         score = self._pipeline.one(x, standard, weight, target, (target, centre, spread))[0]
-        self._target.encode_one(target, weight)
+        self._target.observe(target, weight)
         if self._conformal is not None:
             predicted, wanted, weighed = np.array([[score * spread + centre], [target], [weight]])
             self._intervals(predicted, wanted, weighed, self._pipeline.ticket)
@@ -249,7 +249,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
     @property
     def unit(self) -> tuple[float, float]:
         """See ``Explains.unit``: centre and spread of the target."""
-        _, centre, spread = self._target.encode_one(nan, 0.0)
+        _, centre, spread = self._target.preview(nan, 0.0)
         return centre, spread
 
     def in_units(self, columns: Columns) -> Columns:
@@ -305,7 +305,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         """
         self._pipeline.take_over(classifier._pipeline)
         if target is not None:
-            self._target.repeat(target, self.steps, classifier._label_weight)
+            self._target.observe(target, classifier._label_weight, self.steps)
 
     def begin_survey(self) -> None:
         super().begin_survey()
@@ -332,11 +332,10 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         header, arrays = self._state()
-        return header, {**arrays, **self._target.survey(), "target": self._target.row}
+        return header, {**arrays, **self._target.arrays()}
 
     def restore(self, header: dict[str, Any], arrays: Arrays) -> None:
-        self._target.restore(arrays.pop("target"))
-        self._target.restore_survey(arrays)
+        self._target.restore(arrays)
         self._restore(header, arrays)
         if self._pipeline.learner.classes != 1:
             raise ValueError("a regression has one vector per support vector")

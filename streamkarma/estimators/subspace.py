@@ -246,7 +246,7 @@ class SubspaceImputer(KindParameters, base.Transformer):
         x = x if is_flat(x) else flatten(x)
         events, encoder = self._pipeline.read([x], [False]), self._pipeline.encoder
         completed = self._completion.completed(events, encoder.coordinate_count)[0]
-        kinds = dict(zip(encoder.attribute_names.values(), encoder.kinds(), strict=True))
+        kinds = dict(zip(encoder.attributes, encoder.kinds().values(), strict=True))
         observed = encoder.names_of(events.arrays()[1].tolist()).values()
         unmeasured = {name for name, kind in kinds.items() if kind == "number"}.difference(observed)
         result = {

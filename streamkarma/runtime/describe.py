@@ -25,12 +25,13 @@ def _values(model: Model) -> dict[str, dict[str, Any]]:
     vocabulary = model.vocabulary
     # The constant is in every event, with or without a label.
     events = max(int(vocabulary.tallies()[0, 0]), 1)
-    owners, texts = vocabulary.owners, _texts(model)
+    owners, texts = vocabulary.uses()[:, 0], _texts(model)
     places = np.bincount(owners[owners >= 0])
-    counts = (int(places[attribute]) for attribute in vocabulary.attribute_names)
+    kinds = vocabulary.kinds()
+    counts = (int(places[attribute]) for attribute in kinds)
     return {
         texts[name]: {"kind": kind, "observed": row.get("values", 0) / events, "coordinates": count, **row}
-        for (name, row), kind, count in zip(model.values.items(), vocabulary.kinds(), counts, strict=True)
+        for (name, row), kind, count in zip(model.values.items(), kinds.values(), counts, strict=True)
     }
 
 

@@ -103,8 +103,7 @@ class Monitor:
 
 def identifiers(encoder: Encoder) -> set[int]:
     """The attributes that are identifiers: encoded events lack those that nearly all records have."""
-    kinds = zip(encoder.attribute_names, encoder.kinds(), strict=True)
-    return {attribute for attribute, kind in kinds if kind == "identifier"}
+    return {attribute for attribute, kind in encoder.kinds().items() if kind == "identifier"}
 
 
 def in_words(drift: Drift, names: dict[int, object]) -> str:

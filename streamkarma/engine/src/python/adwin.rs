@@ -33,10 +33,4 @@ impl Adwin {
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
         Self { inner: self.inner.clone() }
     }
-
-    /// The number of values in the window, and their mean.
-    #[getter]
-    fn window(&self) -> (u64, f64) {
-        (self.inner.len(), self.inner.mean())
-    }
 }

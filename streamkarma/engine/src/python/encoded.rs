@@ -1,12 +1,10 @@
 //! Python bindings for encoded events.
 
-use std::borrow::Cow;
-
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
-use super::learner::{Arrays, EvictedBefore, Items};
+use super::given::EvictedBefore;
 use crate::block::{Block, Evicted};
 use crate::encoded;
 use crate::rate_key::is_key;
@@ -156,57 +154,4 @@ fn arrays_of<'py>(py: Python<'py>, block: &Block) -> BlockArrays<'py> {
     };
     let values = values.to_vec().into_pyarray(py);
     (starts.into_pyarray(py), indices(attributes), indices(coordinates), values, evicted)
-}
-
-/// Events for a learner: encoded ones, or the arrays of a block.
-#[derive(FromPyObject)]
-pub enum Given<'py> {
-    /// Events as they were encoded.
-    Encoded(PyRef<'py, Encoded>),
-    /// The arrays of a block.
-    Arrays(Arrays<'py>),
-}
-
-/// The same, to be iterated over.
-pub enum Events<'a> {
-    /// In the encoder's own arrays.
-    Encoded(Cow<'a, encoded::Encoded>),
-    /// In copies.
-    Copied(Items),
-}
-
-impl Given<'_> {
-    /// ValueError if the arrays do not fit each other.
-    pub fn events(&self) -> PyResult<Events<'_>> {
-        Ok(match self {
-            Self::Encoded(encoded) => Events::Encoded(Cow::Borrowed(&encoded.inner)),
-            Self::Arrays(arrays) => Events::Copied(Items::from_python(arrays)?),
-        })
-    }
-
-    /// The same with only what events contain themselves.
-    pub fn own_events(&self) -> PyResult<Events<'_>> {
-        match self {
-            Self::Encoded(encoded) => Ok(Events::Encoded(encoded.inner.own())),
-            Self::Arrays(_) => self.events(),
-        }
-    }
-}
-
-impl Events<'_> {
-    /// The block that a learner sees.
-    pub fn block(&self) -> Block<'_> {
-        match self {
-            Self::Encoded(encoded) => encoded.block(),
-            Self::Copied(items) => items.block(),
-        }
-    }
-
-    /// The raw values.
-    pub fn raw(&self) -> Block<'_> {
-        match self {
-            Self::Encoded(encoded) => encoded.raw_block(),
-            Self::Copied(items) => items.block(),
-        }
-    }
 }

@@ -2,28 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use numpy::PyReadonlyArray2;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::dict_reader;
 use super::encoded::Encoded;
-use super::encoder_state::{Entry, GivenRules, Pickled, Reduced, counted, given_rules, is_name, rules_of};
-use super::following::{self, GivenFollowing, following_of, given_following, past_label, past_labels};
+use super::encoder_names::{Entry, Names, checked_entries};
+use super::encoder_pickle::{GivenRules, Pickled, Reduced, rules_of};
+use super::encoder_reading::Reading;
+use super::encoder_state::{CountRows, counted};
+use super::following::{self, GivenFollowing, following_of, past_label};
 use super::learner::Learner;
 use super::names::{Foreigners, bytes_of, text_of};
-use super::state::{taken, to_python};
-use super::table_reader;
 use super::tickets::TicketRegistry;
-use crate::cleaning::Tally;
 use crate::encoded;
-use crate::encoder::{self, Following, WIDTH};
+use crate::encoder::{self, Following};
 use crate::learner::{Lesson, Unit};
-use crate::vocabulary::{Bounds, MOST_NAME_BYTES, NOBODY};
-
-/// The names of a survey's arrays.
-const SURVEY: [&str; 2] = ["survey_numbers", "survey_known"];
+use crate::vocabulary::{Bounds, MOST_NAME_BYTES};
 
 /// Encodes names and values of events for the learners.
 #[pyclass(module = "streamkarma._engine")]
@@ -33,7 +30,7 @@ pub struct Encoder {
     /// Names that are not texts.
     pub foreigners: Foreigners,
     /// The event that was passed alone last; its memory is reused.
-    event: encoded::Encoded,
+    pub event: encoded::Encoded,
     /// Its ticket.
     ticket: u64,
 }
@@ -81,23 +78,12 @@ impl Encoder {
         whole: bool,
         labels: Option<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
-        self.inner.set_awaiting(awaiting, whole);
-        same_length(records.len(), learned.len())?;
-        let labels = past_labels(self.inner.following(), labels, &learned)?;
-        if records.len() > 1 {
-            records.iter().try_for_each(|record| self.check(&record))?;
-        }
-        for ((record, learned), label) in records.iter().zip(learned).zip(labels) {
-            self.check(&record)?;
-            self.inner.finish(learned, &mut into.inner);
-            self.inner.add_label(label);
-            self.foreigners.keep(py, self.inner.vocabulary())?;
-        }
-        Ok(())
+        let how = Reading { learned, labels, awaiting, whole };
+        self.read_records(py, records, how, &mut into.inner)
     }
 
     /// Remember what events of entities contain, and carry it into their next events.
-    fn follow(&mut self, given: GivenFollowing) -> PyResult<()> {
+    pub fn follow(&mut self, given: GivenFollowing) -> PyResult<()> {
         let longest_name = self.inner.vocabulary().bounds().name_bytes;
         self.inner.set_following(Some(following_of(given, longest_name)?));
         Ok(())
@@ -135,19 +121,8 @@ impl Encoder {
         following::dict_of(py, self.inner.carried())
     }
 
-    /// What is remembered of entities, as arrays by name; none if none are followed.
-    fn entities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        following::arrays_of(py, self.inner.following())
-    }
-
-    /// Restore such arrays, which are removed; ValueError if they contradict each other.
-    fn restore_entities(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
-        let (attributes, coordinates) = (self.attribute_count(), self.coordinate_count());
-        following::restore(self.inner.following_mut(), arrays, attributes, coordinates)
-    }
-
     /// RecordError if a record is not an event; it leaves no trace.
-    fn check(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn check(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
         dict_reader::read(&mut self.inner, &mut self.foreigners, record)
     }
 
@@ -163,14 +138,8 @@ impl Encoder {
         awaiting: bool,
         labels: Option<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
-        self.inner.set_awaiting(awaiting, false);
-        let view = table.as_array();
-        same_length(view.nrows(), learned.len())?;
-        same_length(view.ncols(), names.len())?;
-        let labels = past_labels(self.inner.following(), labels, &learned)?;
-        self.foreigners.begin();
-        let (inner, foreigners) = (&mut self.inner, &mut self.foreigners);
-        table_reader::read(inner, foreigners, names, view, &learned, labels, &mut into.inner)
+        let how = Reading { learned, labels, awaiting, whole: false };
+        self.read_rows(names, table.as_array(), how, &mut into.inner)
     }
 
     /// Predict, then learn, one event, and return its scores. With weight 0 it leaves no trace, except that `registry`
@@ -188,24 +157,12 @@ impl Encoder {
         given: &Bound<'_, PyAny>,
         unit: Option<(f64, f64, f64)>,
     ) -> PyResult<Vec<f64>> {
-        self.inner.set_awaiting(true, false);
-        self.check(record)?;
-        let learned = !label.is_nan() && weight > 0.0;
-        self.event.clear();
-        self.inner.finish(weight > 0.0, &mut self.event);
-        if learned && self.inner.following().is_some() {
-            self.inner.add_label(past_label(given)?);
-        }
-        self.foreigners.keep(record.py(), self.inner.vocabulary())?;
-        let mut ticket = [0];
-        if let Some(mut registry) = registry {
-            let own = self.event.own();
-            registry.inner.tickets(&own.raw_block(), &[!label.is_nan()], &[label.is_nan()], &mut ticket);
-        }
+        self.encode_one(record, label, weight, given)?;
+        self.ticket =
+            registry.map_or(0, |mut registry| self.ticket_from(&mut registry.inner, !label.is_nan()));
         for evicted in &self.event.evicted {
             learner.forget(evicted)?;
         }
-        self.ticket = ticket[0];
         let (target, centre, spread) = unit.unwrap_or((label, 0.0, 1.0));
         let unit = Unit { centre, spread };
         let lesson = Lesson { label, target, unit, weight, ticket: self.ticket, ..Lesson::NONE };
@@ -279,19 +236,6 @@ impl Encoder {
         self.inner.end_survey();
     }
 
-    /// Statistics of numbers collected by a survey so far, as arrays by name; none if there is none.
-    fn survey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        to_python(py, self.inner.survey_state())
-    }
-
-    /// Take such arrays out of `arrays`, if they are there, and continue the survey.
-    fn restore_survey(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
-        match taken(arrays, &SURVEY)? {
-            Some(state) => self.inner.restore_survey(&state).map_err(PyValueError::new_err),
-            None => Ok(()),
-        }
-    }
-
     /// Number of coordinates evicted so far.
     #[getter]
     fn evicted(&self) -> u64 {
@@ -306,29 +250,13 @@ impl Encoder {
 
     /// The same by index.
     #[getter]
-    fn attribute_names<'py>(&self, py: Python<'py>) -> PyResult<BTreeMap<u32, Bound<'py, PyAny>>> {
-        self.names_of(py, (1..self.inner.vocabulary().attribute_count() as u32).collect())
+    fn attribute_names<'py>(&self, py: Python<'py>) -> PyResult<Names<'py>> {
+        self.named(py, 1..self.attribute_count() as u32)
     }
 
     /// The names of those of the given attributes that have one.
-    fn names_of<'py>(
-        &self,
-        py: Python<'py>,
-        attributes: Vec<u32>,
-    ) -> PyResult<BTreeMap<u32, Bound<'py, PyAny>>> {
-        let vocabulary = self.inner.vocabulary();
-        let has_name =
-            |index: &u32| (*index as usize) < vocabulary.attribute_count() && !vocabulary.is_free(*index);
-        let indices = attributes.into_iter().filter(has_name);
-        indices.map(|index| Ok((index, self.foreigners.object(py, vocabulary.name(index))?))).collect()
-    }
-
-    /// The attribute that each coordinate belongs to; -1 for a free one.
-    #[getter]
-    fn owners<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
-        let vocabulary = self.inner.vocabulary();
-        let owners = (0..vocabulary.coordinate_count()).map(|coordinate| vocabulary.owner(coordinate) as i32);
-        owners.collect::<Vec<_>>().into_pyarray(py)
+    fn names_of<'py>(&self, py: Python<'py>, attributes: Vec<u32>) -> PyResult<Names<'py>> {
+        self.named(py, attributes)
     }
 
     /// Number of values ignored so far.
@@ -353,13 +281,7 @@ impl Encoder {
 
     /// Name of the attribute and, for a categorical coordinate, the category.
     fn describe<'py>(&self, py: Python<'py>, coordinate: usize) -> PyResult<Entry<'py>> {
-        let vocabulary = self.inner.vocabulary();
-        if coordinate >= vocabulary.coordinate_count() || vocabulary.owner(coordinate) == NOBODY {
-            return Err(PyIndexError::new_err(format!("coordinate {coordinate}")));
-        }
-        let (name, category) = vocabulary.describe(coordinate);
-        let category = category.map(|category| text_of(py, category)).transpose()?;
-        Ok((self.foreigners.object(py, name)?, category))
+        self.entry(py, coordinate)
     }
 
     /// `describe` of every coordinate but the constant's, in order; None for a free one.
@@ -367,45 +289,23 @@ impl Encoder {
         self.all_entries(py)
     }
 
-    /// The rows of the running scales, shape (coordinates, WIDTH).
-    fn moments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.inner.moments().into_pyarray(py).reshape([self.coordinate_count(), WIDTH])
+    /// What became of the values of each attribute, shape (attributes, 11): see `_engine.pyi`.
+    fn tallies<'py>(&self, py: Python<'py>) -> PyResult<CountRows<'py>> {
+        self.tally_rows(py)
     }
 
-    /// What became of the values of each attribute, shape (attributes, 10): see `_engine.pyi`.
-    fn tallies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let rows = self.inner.tallies().iter().flat_map(Tally::row).map(|count| count as i64);
-        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.attribute_count(), Tally::WIDTH])
-    }
-
-    /// The categories that occurred once, shape (n, 2).
-    fn once<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let rows: Vec<i64> = self.inner.once().rows().flatten().map(i64::from).collect();
-        let count = rows.len() / 2;
-        rows.into_pyarray(py).reshape([count, 2])
-    }
-
-    /// Coordinates, the different values that occurred there, and how often, shape (n, 3).
-    fn levels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let levels = self.inner.levels();
-        let rows: Vec<f64> =
-            levels.flat_map(|(coordinate, value, times)| [coordinate as f64, value, times as f64]).collect();
-        let count = rows.len() / 3;
-        rows.into_pyarray(py).reshape([count, 3])
-    }
-
-    /// The kinds of the attributes, without the constant, in the order of their indices.
-    fn kinds(&self) -> Vec<&'static str> {
+    /// The kinds of the attributes by index.
+    fn kinds(&self) -> BTreeMap<u32, &'static str> {
         let vocabulary = self.inner.vocabulary();
         let attributes = (1..vocabulary.attribute_count()).map(|attribute| attribute as u32);
         let used = attributes.filter(|&attribute| !vocabulary.is_free(attribute));
-        used.map(|attribute| self.inner.kind(attribute)).collect()
+        used.map(|attribute| (attribute, self.inner.kind(attribute))).collect()
     }
 
     /// For each coordinate its attribute, -1 if it is free, when it was present last, how often, and how often its
     /// index was freed before: shape (coordinates, 4).
-    fn uses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        self.rows_of_uses().into_pyarray(py).reshape([self.coordinate_count(), 4])
+    fn uses<'py>(&self, py: Python<'py>) -> PyResult<CountRows<'py>> {
+        self.use_rows(py)
     }
 
     /// Mean and standard deviation of a coordinate.
@@ -416,60 +316,34 @@ impl Encoder {
         Ok(self.inner.scale_of(coordinate).mean_and_deviation())
     }
 
-    /// Restore `entries`, the number `ignored`, `moments`, `levels`, `tallies`, `once`, `uses` and the number
-    /// `evicted`; ValueError if they contradict each other.
-    #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
+    /// Everything learned but names and counts, as arrays by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.state_arrays(py)
+    }
+
+    /// Restore names, the numbers of values ignored and of coordinates evicted, and `arrays`, which are removed;
+    /// ValueError if they contradict each other.
     fn restore(
         &mut self,
-        py: Python,
         entries: &Bound<'_, PyList>,
         ignored: &Bound<'_, PyAny>,
-        moments: PyReadonlyArray2<f64>,
-        levels: PyReadonlyArray2<f64>,
-        tallies: PyReadonlyArray2<i64>,
-        once: PyReadonlyArray2<i64>,
-        uses: PyReadonlyArray2<i64>,
         evicted: &Bound<'_, PyAny>,
+        arrays: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
-        let none = || PyValueError::new_err("a name or a category is missing");
-        let named =
-            |entry: Bound<'_, PyAny>| entry.is_none() || entry.get_item(0).is_ok_and(|name| is_name(&name));
-        if !entries.iter().all(named) {
-            return Err(none());
-        }
+        let entries = checked_entries(entries)?;
         let ignored = counted(ignored, "the number of ignored values is invalid")?;
         let evicted = counted(evicted, "the number of evicted names is invalid")?;
-        let entries = entries.iter().map(|entry| entry.extract().map_err(|_| none()));
-        let entries: Vec<Option<Entry>> = entries.collect::<PyResult<_>>()?;
-        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)
+        self.take_over(&entries, ignored, evicted, arrays)
     }
 
     /// For pickles: how to construct an encoder, and its state, in which names may be anything.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        let (py, this) = (slf.py(), slf.borrow());
-        let Bounds { attributes, coordinates, name_bytes, all_bytes } = this.inner.vocabulary().bounds();
-        let (scale, longest) = this.inner.scaling();
-        let rules = given_rules(this.inner.rules());
-        let rates = this.inner.rates();
-        let arguments = (attributes, coordinates, name_bytes, scale, longest, rules, rates, all_bytes);
-        let statistics =
-            ((this.moments(py)?, this.levels(py)?), (this.tallies(py)?, this.once(py)?, this.uses(py)?));
-        let followed = |following: &Following| -> PyResult<_> {
-            Ok((given_following(&following.rules), this.entities(py)?))
-        };
-        let followed = this.inner.following().map(followed).transpose()?;
-        let state = (this.entries(py)?, this.ignored(), statistics, this.evicted(), followed);
-        Ok((slf.get_type().into_any(), arguments, state))
+        let this = slf.borrow();
+        Ok((slf.get_type().into_any(), this.arguments(), this.pickled(slf.py())?))
     }
 
-    fn __setstate__(&mut self, py: Python, state: Pickled<'_>) -> PyResult<()> {
-        let (entries, ignored, ((moments, levels), (tallies, once, uses)), evicted, followed) = state;
-        self.take_over(py, &entries, ignored, [moments, levels], [tallies, once, uses], evicted)?;
-        if let Some((given, entities)) = followed {
-            self.follow(given)?;
-            self.restore_entities(&entities)?;
-        }
-        Ok(())
+    fn __setstate__(&mut self, state: Pickled<'_>) -> PyResult<()> {
+        self.unpickle(state)
     }
 
     fn __copy__(&self, py: Python) -> PyResult<Self> {
@@ -479,13 +353,5 @@ impl Encoder {
 
     fn __deepcopy__(&self, py: Python, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
         self.__copy__(py)
-    }
-}
-
-fn same_length(one: usize, other: usize) -> PyResult<()> {
-    if one == other {
-        Ok(())
-    } else {
-        Err(PyValueError::new_err(format!("the lengths {one} and {other} differ")))
     }
 }

@@ -1,122 +1,129 @@
-//! The state of an encoder in Python's form, and its restoration from a file or a copied estimator.
+//! What an encoder has learned, as arrays, and its restoration from a file or a copied estimator.
 
-use std::collections::HashMap;
-
-use numpy::{PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyDict, PyInt};
 
 use super::encoder::Encoder;
-use super::following::GivenFollowing;
-use super::names::{Foreigners, bytes_of, text_of};
-use crate::cleaning::{CleaningRules, Tally};
+use super::encoder_names::Entry;
+use super::following;
+use super::names::{Foreigners, bytes_of};
+use super::state::{taken, to_python};
+use crate::cleaning::Tally;
 use crate::encoder::{self, SeenOnce, Use, WIDTH};
-use crate::kinds::Kind;
 use crate::state::{Refused, count_of, ensure};
-use crate::vocabulary::{NOBODY, Vocabulary};
+use crate::vocabulary::Vocabulary;
 
-/// A name and a category.
-pub type Entry<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyString>>);
+/// The names of a survey's arrays.
+const SURVEY: [&str; 2] = ["survey_numbers", "survey_known"];
 
-/// The constructor of an encoder, its arguments, and the state.
-pub type Reduced<'py> = (
-    Bound<'py, PyAny>,
-    (usize, usize, usize, bool, f64, GivenRules, usize, usize),
-    (Vec<Option<Entry<'py>>>, u64, Statistics<'py>, u64, Option<(GivenFollowing, Bound<'py, PyDict>)>),
-);
+/// Rows of counts from Python.
+type Counts<'py> = PyReadonlyArray2<'py, i64>;
 
-/// Moments and levels; tallies, categories that occurred once, and uses.
-pub type Statistics<'py> = (
-    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>),
-    (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>),
-);
-
-/// The state, as it is passed back.
-pub type Pickled<'py> = (
-    Vec<Option<Entry<'py>>>,
-    u64,
-    ((Numbers<'py>, Numbers<'py>), (Counts<'py>, Counts<'py>, Counts<'py>)),
-    u64,
-    Option<(GivenFollowing, Bound<'py, PyDict>)>,
-);
-
-/// Rows of numbers.
-pub type Numbers<'py> = PyReadonlyArray2<'py, f64>;
-
-/// Rows of counts.
-pub type Counts<'py> = PyReadonlyArray2<'py, i64>;
-
-/// Words for missing values, sentinels by attribute, whether to find more of these, and kinds by attribute.
-pub type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool, HashMap<String, String>);
-
-/// The engine's form; ValueError for an unknown kind.
-pub fn rules_of((words, sentinels, finds, kinds): GivenRules) -> PyResult<CleaningRules> {
-    let words = words.into_iter().map(String::into_bytes).collect();
-    let sentinels = sentinels.into_iter().map(|(name, values)| (name.into_bytes(), values)).collect();
-    let kind = |(name, kind): (String, String)| match Kind::named(&kind) {
-        Some(kind) => Ok((name.into_bytes(), kind)),
-        None => Err(PyValueError::new_err(format!("no kind is called {kind:?}"))),
-    };
-    let kinds = kinds.into_iter().map(kind).collect::<PyResult<_>>()?;
-    Ok(CleaningRules { words, sentinels, finds, kinds })
-}
-
-/// Python's form.
-pub fn given_rules(rules: &CleaningRules) -> GivenRules {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let words = rules.words.iter().map(|word| text(word)).collect();
-    let sentinels = rules.sentinels.iter().map(|(name, values)| (text(name), values.clone())).collect();
-    let kinds = rules.kinds.iter().map(|(name, kind)| (text(name), kind.name().to_owned())).collect();
-    (words, sentinels, rules.finds, kinds)
-}
+/// Rows of counts for Python.
+pub type CountRows<'py> = Bound<'py, PyArray2<i64>>;
 
 impl Encoder {
-    /// Name and category of every coordinate but the constant's, in order; None for a free one.
-    pub fn all_entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Entry<'py>>>> {
-        let vocabulary = self.inner.vocabulary();
-        // The same object for all categories of an attribute.
-        let names = (0..vocabulary.attribute_count())
-            .map(|attribute| self.foreigners.object(py, vocabulary.name(attribute as u32)))
-            .collect::<PyResult<Vec<_>>>()?;
-        let entry = |coordinate| {
-            let owner = vocabulary.owner(coordinate);
-            if owner == NOBODY {
-                return Ok(None);
-            }
-            let category = vocabulary.describe(coordinate).1;
-            let category = category.map(|category| text_of(py, category)).transpose()?;
-            Ok(Some((names[owner as usize].clone(), category)))
-        };
-        (1..vocabulary.coordinate_count()).map(entry).collect()
+    /// What became of the values of each attribute, shape (attributes, 11): see `_engine.pyi`.
+    pub fn tally_rows<'py>(&self, py: Python<'py>) -> PyResult<CountRows<'py>> {
+        let rows = self.inner.tallies().iter().flat_map(Tally::row).map(|count| count as i64);
+        rows.collect::<Vec<_>>().into_pyarray(py).reshape([self.inner.tallies().len(), Tally::WIDTH])
     }
 
     /// For each coordinate its attribute, -1 if it is free, when it was present last, how often, and how often its
-    /// index was freed before.
-    pub fn rows_of_uses(&self) -> Vec<i64> {
+    /// index was freed before: shape (coordinates, 4).
+    pub fn use_rows<'py>(&self, py: Python<'py>) -> PyResult<CountRows<'py>> {
         let vocabulary = self.inner.vocabulary();
         let owner = |k| i64::from(vocabulary.owner(k) as i32);
         let rows = self.inner.uses().iter().enumerate();
-        rows.flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64, each.generation.into()])
-            .collect()
+        let rows: Vec<i64> = rows
+            .flat_map(|(k, each)| [owner(k), each.last as i64, each.count as i64, each.generation.into()])
+            .collect();
+        rows.into_pyarray(py).reshape([vocabulary.coordinate_count(), 4])
     }
 
-    #[allow(clippy::too_many_arguments)] // As many as `restore` has.
-    /// Restore a state; ValueError if its parts contradict each other.
+    /// Everything learned but names and counts, as arrays by name: running scales, the values that occurred at each
+    /// coordinate and how often, tallies, categories that occurred once, uses, entities and a survey.
+    pub fn state_arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = &self.inner;
+        let level = |(coordinate, value, times)| [coordinate as f64, value, times as f64];
+        let levels: Vec<f64> = inner.levels().flat_map(level).collect();
+        let once: Vec<i64> = inner.once().rows().flatten().map(i64::from).collect();
+        let counts = [levels.len() / 3, once.len() / 2];
+        let coordinates = inner.vocabulary().coordinate_count();
+        let arrays = PyDict::new(py);
+        arrays.set_item("moments", inner.moments().into_pyarray(py).reshape([coordinates, WIDTH])?)?;
+        arrays.set_item("levels", levels.into_pyarray(py).reshape([counts[0], 3])?)?;
+        arrays.set_item("tallies", self.tally_rows(py)?)?;
+        arrays.set_item("once", once.into_pyarray(py).reshape([counts[1], 2])?)?;
+        arrays.set_item("uses", self.use_rows(py)?)?;
+        arrays.update(following::arrays_of(py, inner.following())?.as_mapping())?;
+        arrays.update(to_python(py, inner.survey_state())?.as_mapping())?;
+        Ok(arrays)
+    }
+
+    /// Restore names, counts, and arrays, which are removed; ValueError if they contradict each other.
     pub fn take_over(
         &mut self,
-        py: Python,
         entries: &[Option<Entry>],
         ignored: u64,
-        [moments, levels]: [Numbers; 2],
-        [tallies, once, uses]: [Counts; 3],
         evicted: u64,
+        arrays: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
-        let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
+        self.restore_statistics(entries, ignored, evicted, arrays)?;
+        let vocabulary = self.inner.vocabulary();
+        let (attributes, coordinates) = (vocabulary.attribute_count(), vocabulary.coordinate_count());
+        following::restore(self.inner.following_mut(), arrays, attributes, coordinates)?;
+        match taken(arrays, &SURVEY)? {
+            Some(survey) => self.inner.restore_survey(&survey).map_err(PyValueError::new_err),
+            None => Ok(()),
+        }
+    }
+
+    fn restore_statistics(
+        &mut self,
+        entries: &[Option<Entry>],
+        ignored: u64,
+        evicted: u64,
+        arrays: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let py = arrays.py();
+        let [moments, levels] = [removed(arrays, "moments")?, removed(arrays, "levels")?];
+        let [moments, levels]: [PyReadonlyArray2<f64>; 2] = [moments.extract()?, levels.extract()?];
+        let [tallies, once, uses] =
+            [removed(arrays, "tallies")?, removed(arrays, "once")?, removed(arrays, "uses")?];
+        let [tallies, once, uses]: [Counts; 3] = [tallies.extract()?, once.extract()?, uses.extract()?];
+        let wrong = |why: &'static str| PyValueError::new_err(why);
+        let (owners, uses) =
+            uses_of(&uses, entries.len() + 1).ok_or_else(|| wrong("the uses do not fit the vocabulary"))?;
         let mut foreigners = Foreigners::new(py);
-        let (owners, uses) = uses_of(&uses, entries.len() + 1)
-            .ok_or_else(|| PyValueError::new_err("the uses do not fit the vocabulary"))?;
-        vocabulary.restore_attributes(tallies.shape()[0]).map_err(PyValueError::new_err)?;
+        let mut vocabulary = self.vocabulary_of(entries, owners, tallies.shape()[0], &mut foreigners, py)?;
+        vocabulary.ignored = ignored;
+        let fits = moments.shape()[1] == WIDTH && levels.shape()[1] == 3;
+        let tallies = tallies_of(&tallies)
+            .filter(|_| fits)
+            .ok_or_else(|| wrong("the running statistics do not fit the vocabulary"))?;
+        let rows: Vec<f64> = moments.as_array().iter().copied().collect();
+        let once = once_of(&once).map_err(PyValueError::new_err)?;
+        let levels = levels_of(&levels).ok_or_else(|| wrong("the counts of values are invalid"))?;
+        let counts = encoder::Counts { tallies, once, uses, evicted };
+        self.inner.restore(vocabulary, &rows, &levels, counts).map_err(PyValueError::new_err)?;
+        self.foreigners = foreigners;
+        Ok(())
+    }
+
+    /// The vocabulary of so many attributes with these entries, each of an attribute or free.
+    fn vocabulary_of(
+        &self,
+        entries: &[Option<Entry>],
+        owners: Vec<Option<u32>>,
+        attributes: usize,
+        foreigners: &mut Foreigners,
+        py: Python,
+    ) -> PyResult<Vocabulary> {
+        let mut vocabulary = Vocabulary::new(self.inner.vocabulary().bounds());
+        vocabulary.restore_attributes(attributes).map_err(PyValueError::new_err)?;
         for (entry, owner) in entries.iter().zip(owners) {
             let (Some((name, category)), Some(owner)) = (entry, owner) else {
                 let is_free = entry.is_none() && owner.is_none();
@@ -130,27 +137,15 @@ impl Encoder {
             vocabulary.restore(owner, key.name(), category.as_deref()).map_err(PyValueError::new_err)?;
             foreigners.keep(py, &vocabulary)?;
         }
-        vocabulary.ignored = ignored;
-        let tallies: Option<Vec<Tally>> =
-            tallies.as_array().rows().into_iter().map(|row| tally_of(&row.to_vec())).collect();
-        let fits = moments.shape()[1] == WIDTH && levels.shape()[1] == 3;
-        let Some(tallies) = tallies.filter(|_| fits) else {
-            return Err(PyValueError::new_err("the running statistics do not fit the vocabulary"));
-        };
-        let rows: Vec<f64> = moments.as_array().iter().copied().collect();
-        let once = once_of(&once).map_err(PyValueError::new_err)?;
-        let levels = levels.as_array();
-        let whole = |number: f64| count_of(number as i64).filter(|&count| count as f64 == number);
-        let level = |row: [f64; 3]| Some((whole(row[0])? as usize, row[1], whole(row[2])?));
-        let levels: Option<Vec<_>> =
-            levels.rows().into_iter().map(|row| level([row[0], row[1], row[2]])).collect();
-        let levels = levels.ok_or_else(|| PyValueError::new_err("the counts of values are invalid"))?;
-        let restored =
-            self.inner.restore(vocabulary, &rows, &levels, encoder::Counts { tallies, once, uses, evicted });
-        restored.map_err(PyValueError::new_err)?;
-        self.foreigners = foreigners;
-        Ok(())
+        Ok(vocabulary)
     }
+}
+
+/// The array of that name, removed; KeyError if there is none.
+fn removed<'py>(arrays: &Bound<'py, PyDict>, name: &'static str) -> PyResult<Bound<'py, PyAny>> {
+    let array = arrays.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name))?;
+    arrays.del_item(name)?;
+    Ok(array)
 }
 
 /// A count from a file.
@@ -175,11 +170,21 @@ fn uses_of(rows: &Counts, count: usize) -> Option<(Vec<Option<u32>>, Vec<Use>)> 
     (owners.remove(0) == Some(0)).then_some((owners, uses))
 }
 
-/// The tally in a row of counts; None if it is not such a row.
-fn tally_of(row: &[i64]) -> Option<Tally> {
-    let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
-    let counts: Vec<u64> = row.into_iter().map(count_of).collect::<Option<_>>()?;
-    counts.try_into().ok().map(Tally::from_row)
+/// The tallies in rows of counts; None if they are not such rows.
+fn tallies_of(rows: &Counts) -> Option<Vec<Tally>> {
+    let tally = |row: Vec<i64>| {
+        let row: [i64; Tally::WIDTH] = row.try_into().ok()?;
+        let counts: Vec<u64> = row.into_iter().map(count_of).collect::<Option<_>>()?;
+        counts.try_into().ok().map(Tally::from_row)
+    };
+    rows.as_array().rows().into_iter().map(|row| tally(row.to_vec())).collect()
+}
+
+/// Coordinates, values and how often each occurred, from rows of three numbers; None if one is no count.
+fn levels_of(rows: &PyReadonlyArray2<f64>) -> Option<Vec<(usize, f64, u64)>> {
+    let whole = |number: f64| count_of(number as i64).filter(|&count| count as f64 == number);
+    let rows = rows.as_array();
+    rows.rows().into_iter().map(|row| Some((whole(row[0])? as usize, row[1], whole(row[2])?))).collect()
 }
 
 /// From rows of positions and fingerprints.
@@ -190,13 +195,4 @@ fn once_of(rows: &Counts) -> Result<SeenOnce, Refused> {
     let rows: Option<Vec<[u32; 2]>> =
         rows.as_array().rows().into_iter().map(|row| pair(row.to_vec())).collect();
     SeenOnce::from_rows(&rows.ok_or("the table of categories seen once is invalid")?)
-}
-
-/// Whether a saved name has an allowed type.
-pub fn is_name(name: &Bound<'_, PyAny>) -> bool {
-    name.is_none()
-        || name.is_instance_of::<PyString>()
-        || name.is_instance_of::<PyInt>()
-        || name.is_instance_of::<PyFloat>()
-        || name.is_instance_of::<PyBool>()
 }

@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::encoded::Given;
+use super::given::Given;
 use super::learner::Learner;
 use crate::explaining;
 use crate::learner::Unit;

@@ -5,17 +5,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::encoded::Given;
+use super::given::Given;
 use super::learner::Learner;
 use super::state::{from_python, to_python};
 use crate::learner::Learner as _;
 use crate::learners::subspace::{Settings, Subspace as Inner};
 
-/// A linear model on completed events; see `SubspaceSettings` of `core.subspace`.
-#[pyfunction]
-#[pyo3(signature = (regression=false, r=10.0, indicators=false, shrink=5.0, half_life=0.0, weights_half_life=0.0, max_pairwise_coordinates=64, rank=16))]
-#[allow(clippy::too_many_arguments, reason = "they are settings, given by name")]
-pub fn subspace(
+/// The attributes of [`Settings`].
+#[derive(FromPyObject)]
+pub struct GivenSettings {
     regression: bool,
     r: f64,
     indicators: bool,
@@ -24,17 +22,27 @@ pub fn subspace(
     weights_half_life: f64,
     max_pairwise_coordinates: usize,
     rank: usize,
-) -> Learner {
-    Learner::of(Inner::new(Settings {
-        regression,
-        r,
-        indicators,
-        shrink,
-        half_life,
-        weights_half_life,
-        max_pairwise_coordinates,
-        rank,
-    }))
+}
+
+impl GivenSettings {
+    fn settings(self) -> Settings {
+        Settings {
+            regression: self.regression,
+            r: self.r,
+            indicators: self.indicators,
+            shrink: self.shrink,
+            half_life: self.half_life,
+            weights_half_life: self.weights_half_life,
+            max_pairwise_coordinates: self.max_pairwise_coordinates,
+            rank: self.rank,
+        }
+    }
+}
+
+/// A linear model on completed events; see `SubspaceSettings` of `core.subspace`.
+#[pyfunction]
+pub fn subspace(settings: GivenSettings) -> Learner {
+    Learner::of(Inner::new(settings.settings()))
 }
 
 /// The subspace alone, which completes events.
@@ -46,20 +54,11 @@ pub struct Subspace {
 #[pymethods]
 impl Subspace {
     #[new]
-    #[pyo3(signature = (shrink=5.0, half_life=0.0, max_pairwise_coordinates=64, rank=16))]
-    fn new(shrink: f64, half_life: f64, max_pairwise_coordinates: usize, rank: usize) -> Self {
+    fn new(settings: GivenSettings) -> Self {
+        // Without the linear model.
         let (regression, r, indicators, weights_half_life) = (false, 1.0, false, 0.0);
-        let settings = Settings {
-            regression,
-            r,
-            indicators,
-            shrink,
-            half_life,
-            weights_half_life,
-            max_pairwise_coordinates,
-            rank,
-        };
-        Self { inner: Inner::new(settings) }
+        let given = settings.settings();
+        Self { inner: Inner::new(Settings { regression, r, indicators, weights_half_life, ..given }) }
     }
 
     /// Learn the subspace from the events of a block.

@@ -10,12 +10,9 @@ use crate::learners::support_vectors::schedule::Schedule;
 use crate::learners::support_vectors::{Rule, SupportVectors};
 use crate::loss::Loss;
 
-/// KARMA with support vectors; see `Rule`.
-#[pyfunction]
-#[pyo3(signature = (*, gamma, normalize, rho, eta, loss, steepness, budget, pruning, average,
-                    longest=f64::INFINITY))]
-#[allow(clippy::too_many_arguments)] // As many as Python passes by name.
-pub fn support_vectors(
+/// The update rule: the attributes of [`Rule`], with the loss by number and pruning by name.
+#[derive(FromPyObject)]
+pub struct GivenRule {
     gamma: u32,
     normalize: bool,
     rho: f64,
@@ -23,39 +20,41 @@ pub fn support_vectors(
     loss: usize,
     steepness: f64,
     budget: usize,
-    pruning: &str,
-    average: bool,
+    pruning: String,
     longest: f64,
-) -> PyResult<Learner> {
-    let (loss, pruning) = (loss_of(loss)?, pruning_of(pruning)?);
-    let rule = Rule { gamma, normalize, rho, eta, loss, steepness, budget, pruning, longest };
-    Ok(Learner::of(SupportVectors::new(rule, average)))
+}
+
+impl GivenRule {
+    fn rule(&self) -> PyResult<Rule> {
+        let (loss, pruning) = (loss_of(self.loss)?, pruning_of(&self.pruning)?);
+        let &Self { gamma, normalize, rho, eta, steepness, budget, longest, .. } = self;
+        Ok(Rule { gamma, normalize, rho, eta, loss, steepness, budget, pruning, longest })
+    }
+}
+
+/// The attributes of [`Schedule`].
+#[derive(FromPyObject)]
+pub struct GivenSchedule {
+    gamma: Option<u32>,
+    regularity: f64,
+}
+
+/// KARMA with support vectors.
+#[pyfunction]
+pub fn support_vectors(rule: GivenRule, average: bool) -> PyResult<Learner> {
+    Ok(Learner::of(SupportVectors::new(rule.rule()?, average)))
 }
 
 /// KARMA that restarts after 1, 3, 7, … events, with γ, unless it is given, and ρ by the theorem.
 #[pyfunction]
-#[pyo3(signature = (*, gamma, regularity, loss, budget, pruning, average))]
 pub fn doubling_support_vectors(
-    gamma: Option<u32>,
-    regularity: f64,
-    loss: usize,
-    budget: usize,
-    pruning: &str,
+    rule: GivenRule,
     average: bool,
+    schedule: GivenSchedule,
 ) -> PyResult<Learner> {
-    let (loss, pruning) = (loss_of(loss)?, pruning_of(pruning)?);
-    let longest = f64::INFINITY;
-    let rule = Rule {
-        gamma: 1,
-        normalize: true,
-        rho: 1.0,
-        eta: 0.0,
-        loss,
-        steepness: 0.0,
-        budget,
-        pruning,
-        longest,
-    };
+    let GivenSchedule { gamma, regularity } = schedule;
+    let (normalize, longest) = (true, f64::INFINITY);
+    let rule = Rule { gamma: 1, normalize, rho: 1.0, eta: 0.0, steepness: 0.0, longest, ..rule.rule()? };
     Ok(Learner::of(DoublingSupportVectors::new(rule, average, Schedule { gamma, regularity })))
 }
 

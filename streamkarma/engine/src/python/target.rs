@@ -11,8 +11,14 @@ use crate::scale::summary::{self, Summary};
 use crate::state::State;
 use crate::target::Targets;
 
+/// The name of the array of statistics.
+const ROW: &str = "target";
+
 /// The name of a survey's array.
 const SURVEY: &str = "survey_targets";
+
+/// The constructor, its arguments, and the state.
+type Reduced<'py> = (Bound<'py, PyAny>, (bool, f64, bool), Bound<'py, PyDict>);
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -41,32 +47,25 @@ impl Target {
     ) -> (Floats<'py>, Floats<'py>, Floats<'py>) {
         let (mut standard, mut centres, mut spreads) = (Vec::new(), Vec::new(), Vec::new());
         for (&target, &weight) in targets.as_array().iter().zip(weights.as_array()) {
-            let encoded = self.encode_one(target, weight);
-            standard.push(encoded.0);
-            centres.push(encoded.1);
-            spreads.push(encoded.2);
+            let encoded = self.inner.encode(target, weight);
+            standard.push(encoded.standard);
+            centres.push(encoded.centre);
+            spreads.push(encoded.spread);
         }
         (standard.into_pyarray(py), centres.into_pyarray(py), spreads.into_pyarray(py))
     }
 
-    /// The same for one target.
-    fn encode_one(&mut self, target: f64, weight: f64) -> (f64, f64, f64) {
-        let encoded = self.inner.encode(target, weight);
-        (encoded.standard, encoded.centre, encoded.spread)
-    }
-
-    /// The result of `encode_one` for a target, which leaves no trace.
-    fn preview_one(&self, target: f64, weight: f64) -> (f64, f64, f64) {
+    /// The result of `encode` for one target, which leaves no trace.
+    fn preview(&self, target: f64, weight: f64) -> (f64, f64, f64) {
         let encoded = self.inner.preview(target, weight);
         (encoded.standard, encoded.centre, encoded.spread)
     }
 
     /// Observe a target that occurred `times` times, of total weight `weight`.
-    fn repeat(&mut self, target: f64, times: usize, weight: f64) {
-        if self.inner.scale && weight > 0.0 {
-            let each = weight / times as f64;
-            (0..times).for_each(|_| _ = self.inner.seen.observe(target, each, self.inner.longest));
-        }
+    #[pyo3(signature = (target, weight, times=1))]
+    fn observe(&mut self, target: f64, weight: f64, times: usize) {
+        let each = weight / times as f64;
+        (0..times).for_each(|_| _ = self.inner.encode(target, each));
     }
 
     /// Whether the statistics are frozen.
@@ -102,19 +101,25 @@ impl Target {
         self.inner.end_survey();
     }
 
-    /// The state of a survey so far, as arrays by name; none if there is none.
-    fn survey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// The statistics, and those of a survey so far, as arrays by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut state = State::default();
         if let Some(survey) = &self.inner.survey {
             let rows: Vec<f64> = survey.rows().flatten().collect();
             let count = rows.len() / summary::WIDTH;
             state.put_f64s(SURVEY, rows, &[count, summary::WIDTH]);
         }
+        let row = self.inner.seen.row();
+        state.put_f64s(ROW, row.to_vec(), &[row.len()]);
         to_python(py, state)
     }
 
-    /// Take such arrays out of `arrays`, if they are there, and continue the survey.
-    fn restore_survey(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+    /// Restore such arrays, which are removed; ValueError if they are invalid.
+    fn restore(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        let wrong = || PyValueError::new_err("the statistics of the target are invalid");
+        let state = taken(arrays, &[ROW])?.ok_or_else(wrong)?;
+        let (row, _) = state.f64s(ROW).map_err(PyValueError::new_err)?;
+        self.inner.seen = Scale::from_row(row).ok_or_else(wrong)?;
         if let Some(state) = taken(arrays, &[SURVEY])? {
             let (rows, _) = state.f64s(SURVEY).map_err(PyValueError::new_err)?;
             let rows = Summary::from_rows(rows.as_chunks().0).map_err(PyValueError::new_err)?;
@@ -123,32 +128,19 @@ impl Target {
         Ok(())
     }
 
-    /// The statistics, as a row of a model file.
-    #[getter]
-    fn row<'py>(&self, py: Python<'py>) -> Floats<'py> {
-        self.inner.seen.row().to_vec().into_pyarray(py)
-    }
-
-    /// Restore a row; ValueError if it is invalid.
-    fn restore(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {
-        let row = Scale::from_row(&row.as_array().to_vec());
-        self.inner.seen =
-            row.ok_or_else(|| PyValueError::new_err("the statistics of the target are invalid"))?;
-        Ok(())
-    }
-
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
         self.clone()
     }
 
     /// For pickles: how to construct one, and its state.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (bool, f64, bool), Floats<'py>) {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let this = slf.borrow();
         let inner = &this.inner;
-        (slf.get_type().into_any(), (inner.scale, inner.longest, inner.far), this.row(slf.py()))
+        let arguments = (inner.scale, inner.longest, inner.far);
+        Ok((slf.get_type().into_any(), arguments, this.arrays(slf.py())?))
     }
 
-    fn __setstate__(&mut self, row: PyReadonlyArray1<f64>) -> PyResult<()> {
-        self.restore(row)
+    fn __setstate__(&mut self, arrays: &Bound<'_, PyDict>) -> PyResult<()> {
+        self.restore(arrays)
     }
 }

@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::encoded::Given;
 use super::explaining::check_event;
+use super::given::Given;
 use super::state::{from_python, to_python};
 use crate::tickets;
 

@@ -6,6 +6,8 @@ use pyo3::prelude::*;
 
 use super::encoder::Encoder;
 use super::learner::Learner;
+use crate::learner;
+use crate::state::Refused;
 use crate::translation;
 
 /// How what a model has learned is translated to a merged one.
@@ -29,11 +31,6 @@ impl Translation {
     fn coordinates<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         PyArray1::from_slice(py, &self.inner.coordinates)
     }
-
-    /// The same, where a standardised target of the model is `shift + stretch` times the new one.
-    fn with_target(&self, shift: f64, stretch: f64) -> Self {
-        Self { inner: translation::Translation { target: (shift, stretch), ..self.inner.clone() } }
-    }
 }
 
 /// Renumber the classes of a learner; ValueError if that is impossible.
@@ -42,42 +39,43 @@ pub fn relabel(mut learner: PyRefMut<'_, Learner>, places: Vec<usize>) -> PyResu
     learner.inner_mut()?.relabel(&places).map_err(PyValueError::new_err)
 }
 
-/// Translate a learner to the names and scales of a merged model; ValueError if that is impossible.
+/// Merge into a model what parts have learned since each was a copy of it; ValueError if that is impossible.
+///
+/// In a regression `targets` has, for the model and each part, shift and stretch of its standardised targets. Returns
+/// how the names of the model and of each part were translated to those of the merged model.
 #[pyfunction]
-pub fn translate(mut learner: PyRefMut<'_, Learner>, translation: &Translation) -> PyResult<()> {
-    learner.inner_mut()?.translate(&translation.inner).map_err(PyValueError::new_err)
-}
-
-/// Complete the changes of models, the base first, for values that their learners standardise themselves; ValueError if
-/// that is impossible.
-#[pyfunction]
-pub fn complete_translations(
-    base: PyRef<'_, Learner>,
-    parts: Vec<PyRef<'_, Learner>>,
-    translations: Vec<PyRef<'_, Translation>>,
+pub fn merge(
+    base: (PyRefMut<'_, Encoder>, PyRefMut<'_, Learner>),
+    parts: Vec<(PyRef<'_, Encoder>, PyRefMut<'_, Learner>)>,
+    targets: Option<Vec<(f64, f64)>>,
 ) -> PyResult<Vec<Translation>> {
-    let parts = parts.iter().map(|part| part.inner()).collect::<PyResult<Vec<_>>>()?;
-    let mut translations: Vec<_> = translations.iter().map(|translation| translation.inner.clone()).collect();
-    base.inner()?.complete_translations(&parts, &mut translations).map_err(PyValueError::new_err)?;
-    Ok(translations.into_iter().map(|inner| Translation { inner }).collect())
+    let (mut encoder, mut learner) = base;
+    let (encoders, mut learners): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let encoders: Vec<_> = encoders.iter().map(|encoder| &encoder.inner).collect();
+    let base = learner.inner_mut()?;
+    let mut parts = learners.iter_mut().map(|part| part.inner_mut()).collect::<PyResult<Vec<_>>>()?;
+    let is_hashed = base.is_hashed() || parts.iter().any(|part| part.is_hashed());
+    let mut translations = encoder.inner.merge(&encoders, is_hashed).map_err(PyValueError::new_err)?;
+    for (translation, target) in translations.iter_mut().zip(targets.into_iter().flatten()) {
+        translation.target = target;
+    }
+    let found = translations.iter().map(|inner| Translation { inner: inner.clone() }).collect();
+    merge_learners(base, &mut parts, translations).map_err(PyValueError::new_err)?;
+    Ok(found)
 }
 
-/// Merge into a learner what parts have learned since each was a copy of it; ValueError if that is impossible.
-#[pyfunction]
-pub fn merge_learners(mut base: PyRefMut<'_, Learner>, parts: Vec<PyRef<'_, Learner>>) -> PyResult<()> {
-    let parts = parts.iter().map(|part| part.inner()).collect::<PyResult<Vec<_>>>()?;
-    base.inner_mut()?.merge(&parts).map_err(PyValueError::new_err)
-}
-
-/// Merge into an encoder the names and statistics of parts that continued from it; ValueError if that is impossible.
-/// Returns how each model, the base first, is translated to the merged one, whose learners may be hashed.
-#[pyfunction]
-pub fn merge_encoders(
-    mut base: PyRefMut<'_, Encoder>,
-    parts: Vec<PyRef<'_, Encoder>>,
-    hashed: bool,
-) -> PyResult<Vec<Translation>> {
-    let parts: Vec<_> = parts.iter().map(|part| &part.inner).collect();
-    let translations = base.inner.merge(&parts, hashed).map_err(PyValueError::new_err)?;
-    Ok(translations.into_iter().map(|inner| Translation { inner }).collect())
+/// Merge learners whose names are translated like this, the base first.
+fn merge_learners(
+    base: &mut Box<dyn learner::Learner>,
+    parts: &mut [&mut Box<dyn learner::Learner>],
+    mut translations: Vec<translation::Translation>,
+) -> Result<(), Refused> {
+    let unchanged: Vec<&dyn learner::Learner> = parts.iter().map(|part| &***part).collect();
+    base.complete_translations(&unchanged, &mut translations)?;
+    let all = std::iter::once(&mut *base).chain(parts.iter_mut().map(|part| &mut **part));
+    for (learner, translation) in all.zip(&translations) {
+        learner.translate(translation)?;
+    }
+    let translated: Vec<&dyn learner::Learner> = parts.iter().map(|part| &***part).collect();
+    base.merge(&translated)
 }

@@ -27,6 +27,7 @@ pub struct ExpertScores<'a> {
     pub observed: Observed,
 }
 
+#[cfg(test)]
 impl<'a> ExpertScores<'a> {
     /// Scores of events that are all observed to the same extent.
     pub fn of(scores: &'a [f64]) -> Self {
@@ -67,6 +68,7 @@ pub struct Count {
     pub events: f64,
 }
 
+#[cfg(test)]
 impl Count {
     /// One event of the given weight.
     pub fn of(weight: f64) -> Self {
@@ -205,6 +207,7 @@ impl Aggregator {
     }
 
     /// Bayes weights of the experts and, last, of the blend; their sum is 1.
+    #[cfg(test)]
     pub fn weights(&self) -> &[f64] {
         &self.shares.weights
     }

@@ -50,7 +50,7 @@ mod ties;
 
 use std::collections::BTreeSet;
 
-pub use aggregator::{Aggregator, Count, ExpertScores};
+use self::aggregator::Aggregator;
 pub use calibrated::Calibrated;
 pub use running::use_threads;
 

@@ -1,7 +1,8 @@
 //! Experts that share the features of an event give the same results as alone.
 
+use super::Mixture;
+use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::relevance::Relevance;
-use super::{Aggregator, Count, ExpertScores, Mixture};
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::learners::explicit::Explicit;
