@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+/// Deeper values are rejected: what is not an attribute may be deeper than the attributes, within reason.
+pub const DEEPEST: usize = 200;
+
 const INFINITE: &str = "the record contains an infinite number";
 
 /// Why a record cannot be used, in one line.
@@ -167,6 +170,29 @@ pub fn members(object: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Fault> {
 pub fn elements(array: &str) -> Result<Vec<&str>, Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(array);
     deserializer.deserialize_seq(Elements).map_err(|error| not_json(&error))
+}
+
+/// Checks all values within a value, which is at some depth of its record.
+///
+/// # Errors
+///
+/// If a number is infinite, a text is not valid Unicode, or one is too deep.
+pub fn check_values(raw: &str, depth: usize) -> Result<(), Fault> {
+    match Value::of(raw)? {
+        Value::Nested(_) if depth == DEEPEST => Err(too_deep()),
+        Value::Nested(object) if object.starts_with('{') => {
+            members(object)?.into_iter().try_for_each(|(_, inner)| check_values(inner, depth + 1))
+        }
+        Value::Nested(array) => {
+            elements(array)?.into_iter().try_for_each(|inner| check_values(inner, depth + 1))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The fault of a value at the depth `DEEPEST`.
+pub fn too_deep() -> Fault {
+    format!("nested deeper than {DEEPEST} levels")
 }
 
 /// Whether a text is JSON.
