@@ -345,7 +345,7 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--learner", "explicit"), "is of type KARMAMixtureClassifier and .* of type ExplicitKARMAClassifier"),
+        (("--learner", "explicit"), "type KARMAMixtureClassifier and .* of type ExplicitKARMAClassifier"),
         (("--target", "kind"), "have different names of the target"),
         (("--forget", "100"), "has forget None and .* 100.0: models with different options"),
     ],
