@@ -107,6 +107,7 @@ def test_what_is_not_packed_at_all(tmp_path: Path, ending: str, content: bytes) 
     there, said = read(path)
     assert there == b""
     assert f"{path} is damaged: " in said
+    assert "after a valid part" not in said
 
 
 @pytest.mark.parametrize(

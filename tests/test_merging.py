@@ -191,7 +191,7 @@ def precisions(model: Model) -> list[float]:
         ),
         (
             KARMAMixtureClassifier(),
-            "model 1 is a ExplicitKARMAClassifier and model 2 a KARMAMixtureClassifier",
+            "model 1 is of type ExplicitKARMAClassifier and model 2 of type KARMAMixtureClassifier",
         ),
         (learned(ExplicitKARMAClassifier(), [({"a": 1.0}, 1)]), "the label .* but the labels so far are"),
     ],
@@ -345,7 +345,7 @@ def test_the_command_line(streamkarma: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--learner", "explicit"), "is a KARMAMixtureClassifier and .* a ExplicitKARMAClassifier"),
+        (("--learner", "explicit"), "type KARMAMixtureClassifier and .* of type ExplicitKARMAClassifier"),
         (("--target", "kind"), "have different names of the target"),
         (("--forget", "100"), "has forget None and .* 100.0: models with different options"),
     ],

@@ -228,6 +228,16 @@ def test_the_report_has_recent_losses_and_where_errors_rose(streamkarma: Program
     assert set(without) == {"curve", "regret"}
 
 
+def test_what_is_found_in_the_stream_is_said_under_each_learner(streamkarma: Program, tmp_path: Path) -> None:
+    events = [{"a": t % 7, "b" if t < 1_500 else "c": t % 3, "y": t % 7 > 3} for t in range(3_000)]
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    done = streamkarma("regret", str(path), "--learner", "explicit,sgd", "--regret", "zero")
+    for lines in done.stderr.split("learner ")[1:]:
+        assert "task: classification, since the labels are booleans\n" in lines
+        assert lines.count("drift: b was in 100% of the events and now is in ") == 1
+
+
 def test_a_signal_does_not_wait_for_baselines(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "streamkarma", "regret", "--regret", "wii-meanfeat", "--ignore", "full"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -236,6 +246,7 @@ def test_a_signal_does_not_wait_for_baselines(tmp_path: Path) -> None:
         process.stdin.write(b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS[:300]))
         process.stdin.flush()
         assert process.stderr.readline() == b"learner auto\n"
+        assert process.stderr.readline().startswith(b"task: binary")
         assert b"256 events: comparing with wii-meanfeat" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143

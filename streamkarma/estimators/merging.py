@@ -74,7 +74,7 @@ def check_mergeable(first_name: str, first: Model, name: str, model: Model) -> N
     """Raise UsageError if two models are of different kinds or have different parameters."""
     if type(model) is not type(first):
         raise UsageError(
-            f"{first_name} is a {type(first).__name__} and {name} a {type(model).__name__}: "
+            f"{first_name} is of type {type(first).__name__} and {name} of type {type(model).__name__}: "
             "they cannot be merged"
         )
     if getattr(model, "extra_experts", None):

@@ -55,6 +55,8 @@ class RegretRun:
         runs = [Run(plan._replace(quiet=True, learner=name), source) for name in names]
         self._runs = {learner_of(run.session.task_model.model): run for run in runs}
         for run in self._runs.values():
+            # What a run finds in the stream is said all the same: the task, what is ignored, drift.
+            run.session.task_model.announce = self._say
             tracker = _adapter_of(run).tracker
             tracker.patient = True
             if plan.recent:

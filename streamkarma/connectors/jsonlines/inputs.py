@@ -267,7 +267,7 @@ def _unpacked(file: io.FileIO) -> Iterator[bytes]:
     from zstandard import ZstdDecompressor, ZstdError
 
     decompressor = ZstdDecompressor()
-    frame = None
+    frame, where = None, "it does not begin with"
     while chunk := file.read(_PACKED_SIZE):
         at, parts, size = 0, [], 0
         while at < len(chunk):
@@ -278,8 +278,9 @@ def _unpacked(file: io.FileIO) -> Iterator[bytes]:
                 parts.append(frame.decompress(part))
             except ZstdError as error:
                 yield b"".join(parts)
-                reason = str(error).removeprefix("zstd decompress error: ")
-                raise EOFError(f"invalid zstd data after a valid part ({reason})") from error
+                reason = str(error).removeprefix("zstd decompressor error: ")
+                raise EOFError(f"{where} valid zstd data ({reason})") from error
+            where = "after a valid part, there is no more"
             if frame.eof:
                 at -= len(frame.unused_data)
                 frame = None

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+/// Deeper values are rejected: what is not an attribute may be deeper than the attributes, within reason.
+pub const DEEPEST: usize = 200;
+
 const INFINITE: &str = "the record contains an infinite number";
 
 /// Why a record cannot be used, in one line.
@@ -169,6 +172,33 @@ pub fn elements(array: &str) -> Result<Vec<&str>, Fault> {
     deserializer.deserialize_seq(Elements).map_err(|error| not_json(&error))
 }
 
+/// Checks all values within a value, which is at some depth of its record.
+///
+/// # Errors
+///
+/// If a number is infinite, a text is not valid Unicode, or one is too deep.
+pub fn check_values(raw: &str, depth: usize) -> Result<(), Fault> {
+    // Only what seems invalid needs a closer look: a later value of the same name may replace it.
+    if depth == 1 && serde_json::from_str::<Valid>(raw).is_ok() {
+        return Ok(());
+    }
+    match Value::of(raw)? {
+        Value::Nested(_) if depth == DEEPEST => Err(too_deep()),
+        Value::Nested(object) if object.starts_with('{') => {
+            members(object)?.into_iter().try_for_each(|(_, inner)| check_values(inner, depth + 1))
+        }
+        Value::Nested(array) => {
+            elements(array)?.into_iter().try_for_each(|inner| check_values(inner, depth + 1))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The fault of a value at the depth `DEEPEST`.
+pub fn too_deep() -> Fault {
+    format!("nested deeper than {DEEPEST} levels")
+}
+
 /// Whether a text is JSON.
 pub fn check(text: &str) -> Result<(), Fault> {
     serde_json::from_str::<&RawValue>(text).map(|_| ()).map_err(|error| not_json(&error))
@@ -247,6 +277,57 @@ impl<'a> Visitor<'a> for Elements {
             values.push(value.get());
         }
         Ok(values)
+    }
+}
+
+/// A value without infinite numbers and invalid texts, of which nothing is kept.
+struct Valid;
+
+impl<'a> Deserialize<'a> for Valid {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'a> Visitor<'a> for Valid {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
     }
 }
 

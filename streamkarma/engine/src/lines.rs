@@ -10,7 +10,7 @@ use crate::entities::PastLabel;
 use crate::entity_prefetch::EntityPrefetch;
 use crate::events::{Events, Rejected};
 use crate::fields::{Known, MOST_KEPT, Role, Roles};
-use crate::json::{Fault, Value, check, elements, members, normal, without_nan};
+use crate::json::{Fault, Value, check, check_values, elements, members, normal, without_nan};
 use crate::names::{Name, shown};
 use crate::one_pass;
 
@@ -129,7 +129,7 @@ impl Reading {
         }
         let mut taken = ExtractedFields::default();
         encoder.begin();
-        if one_pass::read(encoder, &self.roles, line, &mut taken)? {
+        if one_pass::read(encoder, &self.roles, line, &mut taken) {
             Ok(taken)
         } else {
             self.nested(encoder, line)
@@ -142,7 +142,7 @@ impl Reading {
         encoder.begin();
         for (name, raw) in members(line)? {
             match self.roles.of(&name).filter(|_| !self.roles.dotted) {
-                Some(role) => _ = taken.put(role, raw),
+                Some(role) => _ = taken.put(role, raw)?,
                 None => self.walk(encoder, &mut taken, &name, raw, 1, &mut left)?,
             }
         }
@@ -167,7 +167,7 @@ impl Reading {
         let is_nested = raw.starts_with(['{', '[']);
         let whole = if is_nested { self.roles.of_whole(name) } else { self.roles.of(name) };
         if let Some(role) = whole.filter(|_| self.roles.dotted) {
-            return if taken.put(role, raw) { Err(twice(&shown(name.as_bytes()))) } else { Ok(()) };
+            return if taken.put(role, raw)? { Err(twice(&shown(name.as_bytes()))) } else { Ok(()) };
         }
         if is_nested && depth == MAX_DEPTH {
             return Err(format!("nested deeper than {MAX_DEPTH} levels"));
@@ -236,17 +236,24 @@ impl Reading {
 
 impl<'a> ExtractedFields<'a> {
     /// Store a value; returns whether there was one already.
-    pub fn put(&mut self, role: Role, raw: &'a str) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// If it is none, though nobody may ever use it: what is read by way of a dict is refused for that, too.
+    pub fn put(&mut self, role: Role, raw: &'a str) -> Result<bool, Fault> {
+        if role == Role::Ignored || raw.starts_with(['{', '[']) {
+            check_values(raw, 1)?;
+        }
         let place = match role {
             Role::Target => &mut self.label,
             Role::Weight => &mut self.weight,
-            Role::Ignored => return false,
+            Role::Ignored => return Ok(false),
             Role::Kept(slot) => match self.kept.get_mut(slot) {
                 Some(place) => place,
-                None => return false,
+                None => return Ok(false),
             },
         };
-        place.replace(raw).is_some()
+        Ok(place.replace(raw).is_some())
     }
 }
 

@@ -79,6 +79,7 @@ fn repeated_keys_replace_values_of_any_kind() {
         (r#"{"g":{"h":1,"h":{"x":2}}}"#, &[("g.h.x", 2.0)]),
         (r#"{"g":{"h":{"x":2},"h":null},"i":3}"#, &[("i", 3.0)]),
         (r#"{"g":[[1],{"x":2}],"h":{}}"#, &[("g.0.0", 1.0), ("g.1.x", 2.0)]),
+        (r#"{"g":1e999,"h":"\ud800","g":2,"h":null,"skip":1e999,"skip":1}"#, &[("g", 2.0)]),
     ] {
         let expected: Vec<_> = expected.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let with_label = format!("{},\"y\":7}}", line.strip_suffix('}').unwrap_or(line));
@@ -109,6 +110,9 @@ fn invalid_lines_are_rejected_without_effect() {
         ("[1]", "expected an object, not an array"),
         ("{\"new\":1e999}", "the record contains an infinite number"),
         ("{\"new\":-Infinity}", "the record contains an infinite number"),
+        ("{\"new\":1,\"skip\":[{\"b\":1e999}]}", "the record contains an infinite number"),
+        ("{\"new\":1,\"skip\":\"\\ud800\"}", "not JSON: unexpected end of hex escape"),
+        ("{\"new\":1,\"id\":{\"b\":1e999}}", "the record contains an infinite number"),
         ("{\"a.b\":1,\"a\":{\"b\":null}}", "two nested names become 'a.b' when joined by dots"),
         ("{\"new\":1,\"w\":-1}", "the weight must be a finite number of 0 or more, not -1"),
         (&deep, "nested deeper than 32 levels"),

@@ -10,31 +10,25 @@ use serde_json::value::RawValue;
 
 use crate::encoder::Encoder;
 use crate::fields::Roles;
-use crate::json::{EXACT, Fault, Text, not_json};
+use crate::json::{EXACT, Text};
 use crate::lines::{ExtractedFields, MAX_DEPTH, MAX_NAMES};
 use crate::names::Name;
 
 /// Read an object: attributes go to the encoder, where an event must have been begun, and the other fields to `taken`.
-/// Returns false if it has to be read the long way.
-///
-/// # Errors
-///
-/// If it is not valid JSON, or holds an infinite number.
+/// Returns false if it has to be read the long way, as whatever seems invalid: a value may be followed by another of the
+/// same name, which is the one that counts.
 pub fn read<'a>(
     encoder: &mut Encoder,
     roles: &Roles,
     object: &'a str,
     taken: &mut ExtractedFields<'a>,
-) -> Result<bool, Fault> {
+) -> bool {
     let mut nest = Nest::default();
     let mut deserializer = serde_json::Deserializer::from_str(object);
     let whole = Object { encoder, roles, taken, nest: &mut nest };
     let read = deserializer.deserialize_map(whole).and_then(|()| deserializer.end());
     let repeats = encoder.repeated().is_some() || nest.untagged().any(|name| encoder.has(Name::Text(name)));
-    if nest.is_odd || repeats || encoder.lacks_digits() {
-        return Ok(false);
-    }
-    read.map(|()| true).map_err(|error| not_json(&error))
+    read.is_ok() && !nest.is_odd && !repeats && !encoder.lacks_digits()
 }
 
 /// The objects and arrays inside a record.
@@ -118,7 +112,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
                     let raw = map.next_value::<&RawValue>()?.get();
                     // It may contain a field that a dotted name refers to.
                     nest.is_odd |= roles.dotted && raw.starts_with(['{', '[']);
-                    nest.is_odd |= taken.put(role, raw);
+                    nest.is_odd |= taken.put(role, raw).unwrap_or(true);
                 }
             }
         }

@@ -12,7 +12,7 @@ use super::encoder::Encoder;
 use super::fields::{labels_of, roles_of};
 use crate::events::Events;
 use crate::fields::{Known, Labels};
-use crate::json::{self, Fault, Value};
+use crate::json::{self, DEEPEST, Fault, Value};
 use crate::lines::{self, Reading};
 
 /// Reads lines of JSON, given which names are not attributes and which labels are known.
@@ -131,9 +131,6 @@ pub fn parse_value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyA
     value_object(py, text.trim_ascii(), 1).map_err(|error| error.into_py_error(py))
 }
 
-/// Deeper records are rejected: what is not an attribute may be deeper than the attributes, within reason.
-const DEEPEST: usize = 200;
-
 /// What went wrong while Python objects were created.
 enum ConversionError {
     Fault(Fault),
@@ -181,7 +178,7 @@ fn value_object<'py>(py: Python<'py>, raw: &str, depth: usize) -> Result<Bound<'
             (false, _) => number.value.into_pyobject(py).map_err(PyErr::from)?.into_any(),
         },
         Value::Nested(_) if depth == DEEPEST => {
-            return Err(ConversionError::Fault(format!("nested deeper than {DEEPEST} levels")));
+            return Err(ConversionError::Fault(json::too_deep()));
         }
         Value::Nested(raw) if raw.starts_with('{') => object(py, raw, depth + 1)?.into_any(),
         Value::Nested(raw) => {
