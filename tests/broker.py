@@ -92,12 +92,14 @@ class Broker:
         command = [*self._java, *self._archive.used, *tool]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
         self._process: subprocess.Popen[bytes] | None = None
+        self._restarted = False
 
     def start(self) -> None:
         """Start the broker unless it is running, and wait until it answers."""
         if self._process is not None:
             return
-        archive = self._archive.used or self._archive.made
+        # It makes up for itself after several starts: a broker stopped once is likely to be stopped again.
+        archive = self._archive.used or (self._archive.made if self._restarted else [])
         options = [*archive, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -118,7 +120,7 @@ class Broker:
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL if hard else signal.SIGTERM)
             self._process.wait(PATIENCE)
-            self._process = None
+            self._process, self._restarted = None, True
             self._archive.keep()
 
 

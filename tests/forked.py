@@ -30,9 +30,17 @@ from streamkarma.regret import background_fit
 #: Modules that most runs import. The program imports its parts lazily, so the larger ones are listed.
 _MODULES = [
     "kafka.admin",
+    "kafka.coordinator.assignors.cooperative_sticky",
+    "streamkarma.baselines.chained",
+    "streamkarma.baselines.neighbors",
+    "streamkarma.baselines.trees",
     "streamkarma.cli",
-    "streamkarma.connectors.tables",
+    "streamkarma.connectors.jsonlines.source",
+    "streamkarma.connectors.kafka.source",
+    "streamkarma.connectors.tables.source",
     "streamkarma.estimators",
+    "streamkarma.profile.run",
+    "streamkarma.refit.worker",
     "streamkarma.regret.worker",
     "streamkarma.runtime.run",
     "streamkarma.runtime.session",

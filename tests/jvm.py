@@ -1,7 +1,8 @@
 """Java for the tests: options for short-lived processes, and archives of the classes they load first.
 
 A broker spends a third of its start on loading classes, which an archive (class data sharing) avoids. It is
-created once in the user's cache folder; Java ignores an archive that does not match.
+created in the user's cache folder by the first broker that is restarted; Java ignores an archive that does
+not match.
 """
 
 from __future__ import annotations

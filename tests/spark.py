@@ -30,6 +30,10 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.task.maxFailures": "4",
     "spark.network.timeout": "120s",
+    # To generate and compile code for each query takes longer than to interpret it for a few rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 
@@ -82,10 +86,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
-    """A session whose executors are killed at the points named in ``folder / "kills"``."""
-    from streamkarma.spark.session import started
-
+def inside(folder: Path) -> Iterator[dict[str, str]]:
+    """This process in a folder, with the environment of its own in which Spark can be killed there."""
     with pytest.MonkeyPatch.context() as patch:
         own = environment(folder)
         for name, value in own.items():
@@ -94,8 +96,17 @@ def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
         with warnings.catch_warnings():
             # As in ``untidy``, for fixtures that outlive a test.
             warnings.simplefilter("ignore", ResourceWarning)
-            # Java keeps the environment in which the first session of the process began.
-            executors = {f"spark.executorEnv.{name}": value for name, value in own.items()}
-            with started("tests", master, {**settings(), **executors, **more}) as spark:
-                yield spark
+            yield own
             gc.collect()
+
+
+@contextmanager
+def session(folder: Path, master: str = MASTER, **more: str) -> Iterator[Any]:
+    """A session whose executors are killed at the points named in ``folder / "kills"``."""
+    from streamkarma.spark.session import started
+
+    with inside(folder) as own:
+        # Java keeps the environment in which the first session of the process began.
+        executors = {f"spark.executorEnv.{name}": value for name, value in own.items()}
+        with started("tests", master, {**settings(), **executors, **more}) as spark:
+            yield spark

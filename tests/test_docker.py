@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from streamkarma.cli import cli
+from tests import forked
 from tests.broker import free_port
 from tests.cluster import Cluster, events, lines, until
 
@@ -160,12 +161,10 @@ def test_the_producer(cluster: Cluster) -> None:
 
 def test_who_does_not_move_is_not_healthy(cluster: Cluster) -> None:
     def unwell(age: float, brokers: str = cluster.address) -> str:
-        script = [sys.executable, ROOT / "docker/healthy.py", "m", "--brokers", brokers, "--age", str(age)]
-        done = subprocess.run(
-            script, cwd=cluster.folder, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert (done.returncode, done.stdout) == (1 if done.stderr else 0, "")
-        return done.stderr
+        given = ["m", "--brokers", brokers, "--age", str(age)]
+        done = forked.run(given, b"", cluster.folder, script=ROOT / "docker/healthy.py")
+        assert (done.returncode, done.stdout) == (1 if done.stderr else 0, b"")
+        return done.stderr.decode()
 
     assert unwell(180) == "cannot read the model m: No such file or directory\n"
     source = cluster.topic("in", 2)

@@ -17,13 +17,14 @@ from kafka import KafkaAdminClient, TopicPartition
 from tests.broker import Broker
 from tests.cluster import Cluster, Record
 from tests.conftest import Program
-from tests.spark import check_spark, environment, session, settings, untidy
+from tests.spark import check_spark, environment, inside, session, settings, untidy
 
 check_spark()
 
 import pyarrow as pa
 
 import streamkarma
+from streamkarma.cli import cli
 from streamkarma.connectors.records import Records
 from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.persistence import to_bytes
@@ -57,17 +58,22 @@ def kafka_settings() -> dict[str, str]:
     return own
 
 
-def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.Popen[str]:
-    """A stream in three batches, in a folder of its own."""
+def arguments(cluster: Cluster, topic: str) -> list[str]:
+    """The command line of a stream in three batches."""
     spark = kafka_settings()
-    arguments = ["--brokers", cluster.address, "--checkpoint", "state", "--until-end", "--max-batch", "400"]
-    arguments += ["--model", "model.karma", "--predictions", "rows", "--dead-letters", "letters"]
-    arguments += ["--summary", "summary.json", "--learner", "explicit", "--master", "local[2]"]
-    arguments += [word for name, value in spark.items() for word in ("--spark", f"{name}={value}")]
+    given = ["stream", topic, "--brokers", cluster.address, "--checkpoint", "state", "--until-end"]
+    given += ["--max-batch", "400", "--model", "model.karma", "--predictions", "rows"]
+    given += ["--dead-letters", "letters", "--summary", "summary.json", "--learner", "explicit"]
+    given += ["--master", "local[2]"]
+    return given + [word for name, value in spark.items() for word in ("--spark", f"{name}={value}")]
+
+
+def start(cluster: Cluster, topic: str, folder: Path, *more: str) -> subprocess.Popen[str]:
+    """A stream in a process and a folder of its own."""
     folder.mkdir(exist_ok=True)
     env = {**os.environ, **environment(folder)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "streamkarma", "stream", topic, *arguments, *more],
+        [sys.executable, "-m", "streamkarma", *arguments(cluster, topic), *more],
         cwd=folder,
         env=env,
         stderr=subprocess.PIPE,
@@ -99,13 +105,13 @@ class Whole(NamedTuple):
 
 @pytest.fixture(scope="module")
 def whole(broker: Broker | str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """Made once: it takes Spark longer to start than to learn."""
+    """Made once, and on the Java of this process: it takes Spark longer to start than to learn."""
     folder = tmp_path_factory.mktemp("whole")
     cluster = Cluster(broker if isinstance(broker, str) else broker.address, folder, None)
     topic = filled(cluster)
-    process = start(cluster, topic, folder)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
+    with inside(folder), pytest.raises(SystemExit) as ended:
+        cli.main(arguments(cluster, topic), standalone_mode=False)
+    assert ended.value.code == 0
     return Whole(topic, folder)
 
 

@@ -6,13 +6,6 @@ use std::collections::HashSet;
 use crate::spelled::is_plain_number;
 
 /// The finite number that a cell spells, as JSON: its digits are kept as they are.
-///
-/// ```
-/// use _engine::cells::number;
-/// let spelled = ["1.50", " +.5", "-3.e2", "007", "1,5", "1e999"].map(number);
-/// let json = [Some("1.50"), Some("0.5"), Some("-3.0e2"), None, None, None];
-/// assert_eq!(spelled.map(|number| number.map(String::from)), json.map(|number| number.map(String::from)));
-/// ```
 pub fn number(cell: &str) -> Option<Cow<'_, str>> {
     let text = cell.trim();
     if !is_plain_number(text) || !text.parse().is_ok_and(f64::is_finite) {
@@ -33,11 +26,6 @@ pub fn number(cell: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The boolean that a cell spells, as JSON.
-///
-/// ```
-/// use _engine::cells::boolean;
-/// assert_eq!(["TRUE", " false ", "yes"].map(boolean), [Some("true"), Some("false"), None]);
-/// ```
 pub fn boolean(cell: &str) -> Option<&'static str> {
     let cell = cell.trim();
     ["true", "false"].into_iter().find(|word| word.eq_ignore_ascii_case(cell))
@@ -45,12 +33,6 @@ pub fn boolean(cell: &str) -> Option<&'static str> {
 
 /// Which cells stand for a missing value: empty ones, and those that hold one of some words, in any case and with any
 /// surrounding blanks.
-///
-/// ```
-/// let missing = _engine::cells::MissingWords::new(["N/A", "Ø"]);
-/// assert!(missing.contains("n/a ") && missing.contains("ø") && missing.contains(" "));
-/// assert!(!missing.contains("?"));
-/// ```
 pub struct MissingWords {
     /// In lower case.
     words: HashSet<String>,
@@ -117,5 +99,32 @@ impl Column {
                 None => object.push_str(&serde_json::Value::from(cell).to_string()),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_cells_are_kept_as_json() {
+        let spelled = ["1.50", " +.5", "-3.e2", "007", "1,5", "1e999"].map(number);
+        let json = [Some("1.50"), Some("0.5"), Some("-3.0e2"), None, None, None];
+        assert_eq!(
+            spelled.map(|number| number.map(String::from)),
+            json.map(|number| number.map(String::from))
+        );
+    }
+
+    #[test]
+    fn cells_spell_booleans() {
+        assert_eq!(["TRUE", " false ", "yes"].map(boolean), [Some("true"), Some("false"), None]);
+    }
+
+    #[test]
+    fn missing_words_match_in_any_case() {
+        let missing = MissingWords::new(["N/A", "Ø"]);
+        assert!(missing.contains("n/a ") && missing.contains("ø") && missing.contains(" "));
+        assert!(!missing.contains("?"));
     }
 }

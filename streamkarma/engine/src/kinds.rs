@@ -75,12 +75,6 @@ const EPOCH_END: f64 = 4_102_444_800.0;
 
 /// Whether a number is clearly a point in time: it counts from 1970 to between the years 2000 and 2100, and the name of
 /// its attribute suggests it.
-///
-/// ```
-/// use _engine::kinds::is_plainly_time;
-/// assert!(is_plainly_time(b"ts", 1.7e9) && is_plainly_time(b"order.created_at", 1.7e18));
-/// assert!(!is_plainly_time(b"counts", 1.7e9) && !is_plainly_time(b"ts", 7.0));
-/// ```
 pub fn is_plainly_time(name: &[u8], value: f64) -> bool {
     if !seconds_since_1970(value).is_some_and(|seconds| (EPOCH..EPOCH_END).contains(&seconds)) {
         return false;
@@ -95,6 +89,12 @@ pub fn is_plainly_time(name: &[u8], value: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_recognised_by_name_and_value() {
+        assert!(is_plainly_time(b"ts", 1.7e9) && is_plainly_time(b"order.created_at", 1.7e18));
+        assert!(!is_plainly_time(b"counts", 1.7e9) && !is_plainly_time(b"ts", 7.0));
+    }
 
     #[test]
     fn kinds_have_names() {

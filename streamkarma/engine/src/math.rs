@@ -6,10 +6,6 @@
 pub use libm::{acosh, asinh, cos, cosh, exp, log, log1p, pow, sin, sinh};
 
 /// The dot product over the length of `left`, as four independent sums, so that no addition waits for the previous one.
-///
-/// ```
-/// assert_eq!(_engine::math::dot(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
-/// ```
 pub fn dot(left: &[f64], right: &[f64]) -> f64 {
     let right = &right[..left.len()];
     let mut sums = [0.0; 4];
@@ -83,6 +79,11 @@ pub fn logistic(score: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dot_product_of_two_numbers() {
+        assert_eq!(dot(&[1.0, 2.0], &[3.0, 4.0]), 11.0);
+    }
 
     #[test]
     fn batched_logistic_matches_single_calls() {

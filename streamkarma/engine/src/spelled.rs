@@ -8,12 +8,6 @@ const LONGEST: usize = 32;
 /// The finite number that a text spells, in the syntax of JSON or close to it.
 ///
 /// Texts with a leading zero (a postal code) or in another form (a date, "1_000", "inf") are categories.
-///
-/// ```
-/// use _engine::spelled::spelled_number;
-/// assert_eq!([&b"-1.5"[..], b" 2e3 "].map(spelled_number), [Some(-1.5), Some(2000.0)]);
-/// assert_eq!([&b"02139"[..], b"v1", b"1e999"].map(spelled_number), [None; 3]);
-/// ```
 pub fn spelled_number(text: &[u8]) -> Option<f64> {
     if text.len() > LONGEST {
         return None;
@@ -25,12 +19,6 @@ pub fn spelled_number(text: &[u8]) -> Option<f64> {
 
 /// Whether a text is formatted as a number without a leading zero: digits with at most one decimal point, with an
 /// optional sign before and an optional exponent after them.
-///
-/// ```
-/// use _engine::spelled::is_plain_number;
-/// assert!(["+.5", "5.", "0.25e-3"].into_iter().all(is_plain_number));
-/// assert!(!["", ".", "05", "1e", "1_000", "1,5"].into_iter().any(is_plain_number));
-/// ```
 pub fn is_plain_number(text: &str) -> bool {
     let (whole, rest) = digits(text.strip_prefix(['+', '-']).unwrap_or(text));
     let (part, rest) = match rest.strip_prefix('.') {
@@ -52,12 +40,6 @@ pub fn is_plain_number(text: &str) -> bool {
 
 /// A number as a name that identifies something: without an exponent, so that it equals the text that spells it, and
 /// with all digits of an integer.
-///
-/// ```
-/// use _engine::spelled::name_of;
-/// assert_eq!([7.0, -0.0, 1e16, 0.5e-6].map(name_of), ["7", "0", "10000000000000000", "0.0000005"]);
-/// assert_eq!(name_of((1_u64 << 60) as f64), (1_u64 << 60).to_string());
-/// ```
 pub fn name_of(value: f64) -> String {
     if value.fract() != 0.0 {
         return value.to_string();
@@ -69,4 +51,27 @@ pub fn name_of(value: f64) -> String {
 /// The leading digits, and the rest.
 fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_finite_numbers_are_spelled() {
+        assert_eq!([&b"-1.5"[..], b" 2e3 "].map(spelled_number), [Some(-1.5), Some(2000.0)]);
+        assert_eq!([&b"02139"[..], b"v1", b"1e999"].map(spelled_number), [None; 3]);
+    }
+
+    #[test]
+    fn plain_numbers_have_digits_without_leading_zeros() {
+        assert!(["+.5", "5.", "0.25e-3"].into_iter().all(is_plain_number));
+        assert!(!["", ".", "05", "1e", "1_000", "1,5"].into_iter().any(is_plain_number));
+    }
+
+    #[test]
+    fn names_of_numbers_have_no_exponent() {
+        assert_eq!([7.0, -0.0, 1e16, 0.5e-6].map(name_of), ["7", "0", "10000000000000000", "0.0000005"]);
+        assert_eq!(name_of((1_u64 << 60) as f64), (1_u64 << 60).to_string());
+    }
 }

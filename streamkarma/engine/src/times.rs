@@ -19,13 +19,6 @@ pub struct Moment {
 }
 
 /// Parse a text in ISO 8601: a date, optionally with a time of day, and that optionally with a time zone.
-///
-/// ```
-/// use _engine::times::moment;
-/// assert_eq!(moment(b"1970-01-02T01:00:00+01:00").map(|moment| moment.seconds), Some(86_400.0));
-/// assert!([&b"2026-11-22"[..], b"2026-11-22 07:30", b"2026-11-22T07:30:00.5Z"].iter().all(|t| moment(t).is_some()));
-/// assert!([&b"2026-13-01"[..], b"22.11.2026", b"2026-11", b"12:30"].iter().all(|t| moment(t).is_none()));
-/// ```
 pub fn moment(text: &[u8]) -> Option<Moment> {
     if !(10..=LONGEST).contains(&text.len()) || text[4] != b'-' || text[7] != b'-' {
         return None;
@@ -81,12 +74,6 @@ const MOST_SECONDS: f64 = 1e11;
 
 /// The seconds since 1970 that a number stands for: it counts seconds, milliseconds, microseconds or nanoseconds, which its
 /// size tells. None if it is too large for any of them.
-///
-/// ```
-/// use _engine::times::seconds_since_1970;
-/// assert!([1.7e9, 1.7e12, 1.7e15, 1.7e18].iter().all(|number| seconds_since_1970(*number) == Some(1.7e9)));
-/// assert_eq!(seconds_since_1970(1e21), None);
-/// ```
 pub fn seconds_since_1970(number: f64) -> Option<f64> {
     [1.0, 1e3, 1e6, 1e9].iter().map(|unit| number / unit).find(|seconds| seconds.abs() < MOST_SECONDS)
 }
@@ -124,6 +111,27 @@ impl Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_in_iso_8601_are_moments() {
+        assert_eq!(moment(b"1970-01-02T01:00:00+01:00").map(|moment| moment.seconds), Some(86_400.0));
+        assert!(
+            [&b"2026-11-22"[..], b"2026-11-22 07:30", b"2026-11-22T07:30:00.5Z"]
+                .iter()
+                .all(|t| moment(t).is_some())
+        );
+        assert!(
+            [&b"2026-13-01"[..], b"22.11.2026", b"2026-11", b"12:30"].iter().all(|t| moment(t).is_none())
+        );
+    }
+
+    #[test]
+    fn units_of_numbers_are_recognised_by_size() {
+        assert!(
+            [1.7e9, 1.7e12, 1.7e15, 1.7e18].iter().all(|number| seconds_since_1970(*number) == Some(1.7e9))
+        );
+        assert_eq!(seconds_since_1970(1e21), None);
+    }
 
     #[test]
     fn invalid_time_zones_are_refused() {

@@ -14,12 +14,6 @@ pub const MOST_WORDS: usize = 256;
 const MOST_BYTES: usize = 1 << 14;
 
 /// Whether a text is prose, rather than a name.
-///
-/// ```
-/// use _engine::words::is_prose;
-/// assert!(is_prose(b"It never rains here") && is_prose("今日は雨が降りませんね".as_bytes()));
-/// assert!(!is_prose(b"Married-civ-spouse") && !is_prose(b"New York"));
-/// ```
 pub fn is_prose(text: &[u8]) -> bool {
     if text.len() < 2 * PROSE - 1 {
         return false;
@@ -32,15 +26,6 @@ pub fn is_prose(text: &[u8]) -> bool {
 }
 
 /// Pass each word of a text to `each` in lower case, and each pair of adjacent words with a space between them.
-///
-/// ```
-/// let (mut words, mut pairs) = (Vec::new(), Vec::new());
-/// _engine::words::terms("Nie GENUG, Öl!".as_bytes(), |term, is_pair| {
-///     if is_pair { pairs.push(term.to_owned()) } else { words.push(term.to_owned()) }
-/// });
-/// assert_eq!(words, ["nie", "genug", "öl"]);
-/// assert_eq!(pairs, ["nie genug", "genug öl"]);
-/// ```
 pub fn terms(text: &[u8], mut each: impl FnMut(&str, bool)) {
     let text = String::from_utf8_lossy(beginning(text)).to_lowercase();
     let mut last = "";
@@ -56,4 +41,25 @@ pub fn terms(text: &[u8], mut each: impl FnMut(&str, bool)) {
 /// The part of a text that is used.
 fn beginning(text: &[u8]) -> &[u8] {
     &text[..text.len().min(MOST_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_has_several_words() {
+        assert!(is_prose(b"It never rains here") && is_prose("今日は雨が降りませんね".as_bytes()));
+        assert!(!is_prose(b"Married-civ-spouse") && !is_prose(b"New York"));
+    }
+
+    #[test]
+    fn terms_are_words_and_adjacent_pairs() {
+        let (mut words, mut pairs) = (Vec::new(), Vec::new());
+        terms("Nie GENUG, Öl!".as_bytes(), |term, is_pair| {
+            if is_pair { pairs.push(term.to_owned()) } else { words.push(term.to_owned()) }
+        });
+        assert_eq!(words, ["nie", "genug", "öl"]);
+        assert_eq!(pairs, ["nie genug", "genug öl"]);
+    }
 }

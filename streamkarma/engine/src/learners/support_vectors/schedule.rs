@@ -18,11 +18,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// γ and ρ for `events` events, 1 or more, starting from v = 0.
-    ///
-    /// ```
-    /// let schedule = _engine::learners::support_vectors::schedule::Schedule { gamma: None, regularity: 0.5 };
-    /// assert_eq!([10, 100, 10_000].map(|events| schedule.settings(events).0), [2, 4, 8]);
-    /// ```
     pub fn settings(&self, events: u64) -> (u32, f64) {
         let gamma = self.gamma.unwrap_or_else(|| best_gamma(self.regularity, events as f64));
         (gamma, best_rho(f64::from(gamma), events as f64))
@@ -60,6 +55,12 @@ pub fn horizon(t: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gamma_grows_with_events() {
+        let schedule = Schedule { gamma: None, regularity: 0.5 };
+        assert_eq!([10, 100, 10_000].map(|events| schedule.settings(events).0), [2, 4, 8]);
+    }
 
     #[test]
     fn epochs_double() {
