@@ -360,6 +360,14 @@ def decode_records(batch: bytes, begin: int, most: int) -> RecordColumns:
     There are fewer if one is malformed: those before it.
     """
 
+def encode_records(
+    records: Sequence[tuple[bytes | None, bytes]], offset: int, timestamp: int, room: int
+) -> tuple[bytes, int]:
+    """Encode keys and values as such records, as many as fit into ``room`` bytes; returns their number, too.
+
+    The first has this offset, and all have this timestamp, relative to the batch.
+    """
+
 def write_rows(names: list[bytes], columns: list[Any]) -> bytes:
     """JSON objects, one per line; see ``connectors.rows``."""
 

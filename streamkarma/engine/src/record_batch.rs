@@ -27,6 +27,24 @@ impl<'a> Record<'a> {
         let headers = (0..count).map(|_| take_header(&mut rest)).collect::<Option<_>>()?;
         rest.is_empty().then_some(Self { timestamp, offset, key, value, headers })
     }
+
+    /// The record as it is in the uncompressed part of a batch.
+    pub fn bytes(&self) -> Vec<u8> {
+        // No attributes are in use.
+        let mut content = vec![0];
+        append_integer(self.timestamp, &mut content);
+        append_integer(self.offset, &mut content);
+        append_sized(self.key, &mut content);
+        append_sized(self.value, &mut content);
+        append_integer(self.headers.len() as i64, &mut content);
+        for (name, value) in &self.headers {
+            append_sized(Some(name.as_bytes()), &mut content);
+            append_sized(*value, &mut content);
+        }
+        let mut bytes = Vec::with_capacity(content.len() + 5);
+        append_sized(Some(&content), &mut bytes);
+        bytes
+    }
 }
 
 fn take_header<'a>(bytes: &mut &'a [u8]) -> Option<(&'a str, Option<&'a [u8]>)> {
@@ -40,6 +58,22 @@ fn take_sized<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let (taken, rest) = bytes.split_at_checked(size)?;
     *bytes = rest;
     Some(Some(taken))
+}
+
+/// The inverse of [`take_sized`].
+fn append_sized(bytes: Option<&[u8]>, to: &mut Vec<u8>) {
+    append_integer(bytes.map_or(-1, |bytes| bytes.len() as i64), to);
+    to.extend_from_slice(bytes.unwrap_or_default());
+}
+
+/// The inverse of [`take_integer`].
+fn append_integer(number: i64, to: &mut Vec<u8>) {
+    let mut coded = ((number << 1) ^ (number >> 63)) as u64;
+    while coded >= 0x80 {
+        to.push(coded as u8 | 0x80);
+        coded >>= 7;
+    }
+    to.push(coded as u8);
 }
 
 /// An integer in zigzag coding, seven bits to a byte, the lowest first.
@@ -69,6 +103,7 @@ mod tests {
         let mut bytes = both.as_slice();
         let (key, value) = (Some(b"k".as_slice()), Some(b"value".as_slice()));
         let expected = Record { timestamp: 1, offset: 2, key, value, headers: vec![("h", None)] };
+        assert_eq!(expected.bytes(), BYTES);
         assert_eq!(Record::take(&mut bytes), Some(expected));
         assert_eq!(bytes, b"rest");
     }
@@ -92,8 +127,10 @@ mod tests {
         {
             assert_eq!(take_integer(&mut &*bytes), Some(expected));
         }
-        let mut largest = [0xff; 10];
-        largest[9] = 1;
-        assert_eq!(take_integer(&mut largest.as_slice()), Some(i64::MIN));
+        for number in [i64::MIN, -65, -64, 63, 64, 8191, 8192, i64::MAX] {
+            let mut bytes = vec![];
+            append_integer(number, &mut bytes);
+            assert_eq!(take_integer(&mut bytes.as_slice()), Some(number));
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! Decodes records of Kafka for Python.
+//! Decodes and encodes records of Kafka for Python.
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::record_batch::Record;
@@ -37,4 +38,26 @@ pub fn decode_records(py: Python<'_>, batch: &[u8], begin: usize, most: usize) -
     let [offsets, timestamps, keys, values, headers] =
         [offsets, timestamps, keys, values, headers].map(Bound::unbind);
     Ok(RecordColumns { offsets, timestamps, keys, values, headers, end })
+}
+
+/// Keys and values as records of a batch, as many as fit into `room` bytes, and their number; see `_engine.pyi`.
+#[pyfunction]
+pub fn encode_records<'py>(
+    py: Python<'py>,
+    records: Vec<(Option<PyBackedBytes>, PyBackedBytes)>,
+    offset: i64,
+    timestamp: i64,
+    room: usize,
+) -> (Bound<'py, PyBytes>, usize) {
+    let (mut bytes, mut count) = (Vec::new(), 0);
+    for (key, value) in &records {
+        let (key, value) = (key.as_deref(), Some(&**value));
+        let record = Record { timestamp, offset: offset + count as i64, key, value, headers: vec![] }.bytes();
+        if bytes.len() + record.len() > room {
+            break;
+        }
+        bytes.extend_from_slice(&record);
+        count += 1;
+    }
+    (PyBytes::new(py, &bytes), count)
 }

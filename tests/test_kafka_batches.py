@@ -1,9 +1,10 @@
-"""Records decoded by the engine: the same as kafka-python decodes itself."""
+"""Records decoded and encoded by the engine: the same as kafka-python does itself."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import pytest
@@ -203,3 +204,26 @@ def test_bytes_after_the_last_record_are_told() -> None:
     assert [each.value for each in records.take(9)] == [b"one"]
     with pytest.raises(errors.CorruptRecordError, match="are followed by other bytes"):
         records.take(9)
+
+
+@given(
+    st.lists(st.tuples(maybe_bytes, st.binary(max_size=200)), max_size=30),
+    st.integers(1, 2000),
+    st.integers(-10, 100_000),
+)
+def test_batches_are_filled_as_kafka_python_fills_them(
+    more: list[tuple[bytes | None, bytes]], size: int, later: int
+) -> None:
+    """As many records, and the same bytes."""
+    now = 1_700_000_000_000
+    ours, theirs = (MemoryRecordsBuilder(2, 0, size) for _ in range(2))
+    for builder in (ours, theirs):
+        builder.append(now, b"k", b"the first", [])
+    filled = _private._fill(ours, now + later, more)
+    fitting = takewhile(lambda each: theirs.append(now + later, *each, []) is not None, more)
+    assert filled == sum(1 for _ in fitting)
+    assert ours.next_offset() == theirs.next_offset()
+    ours.close()
+    theirs.close()
+    assert ours.buffer() == theirs.buffer()
+    assert _private._fill(ours, now, more) == 0
