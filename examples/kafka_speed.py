@@ -7,8 +7,7 @@ same events. Then it runs in turn: a loop that only polls, one that also parses,
 `attach`, and `attach --output-topic`. Rates are measured between the first and the last tenth of the events,
 so that connecting and starting, about a second, do not count; rates of whole processes are given as well.
 `poll + learn` is polling by kafka-python and then learning; `attach` takes less, because the engine decodes
-the records.
-`python -m tests.broker FOLDER` starts a broker for it.
+the records. `python -m tests.broker FOLDER` starts a broker for it.
 """
 
 from __future__ import annotations

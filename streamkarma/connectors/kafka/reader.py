@@ -294,7 +294,8 @@ class TopicReader(Reader):
     def _note(self, partition: TopicPartition, part: list[ConsumerRecord], end: int) -> None:
         begin = max(self._offsets.positions.get(partition, 0), part[0].offset)
         if end > begin:
-            passed = part[slice(*(bisect_left(part, at, key=attrgetter("offset")) for at in (begin, end)))]
+            first, last = (bisect_left(part, offset, key=attrgetter("offset")) for offset in (begin, end))
+            passed = part[first:last]
             self._source.tombstones += [each.value for each in passed].count(None)
             self._source.latency.learned([each.timestamp for each in passed])
             self._offsets.note(partition, part[0].offset, end)
