@@ -1,16 +1,13 @@
 //! Mixing the experts' predictions of a stage, event by event.
 
-use std::borrow::Cow;
-
 use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::completeness::Observed;
 use super::late::Late;
 use super::recent::Recent;
 use super::relevance::Relevance;
-use super::resting::{Rest, SEGMENT, lessons_up_to};
-use super::running::{Expert, Stage};
-use crate::block::{Block, Event};
-use crate::learner::{Learner, Lesson};
+use super::running::Stage;
+use crate::block::Event;
+use crate::learner::Lesson;
 
 /// The components of a mixture besides its experts.
 pub struct Mixing<'m> {
@@ -22,90 +19,24 @@ pub struct Mixing<'m> {
     pub models: &'m [usize],
     /// Scores of the experts, the external ones included, for the current event.
     pub row: &'m mut [f64],
-    /// The experts that may rest.
-    pub may_rest: Vec<Expert<'m>>,
 }
 
 impl Mixing<'_> {
     /// Mix the scores of a stage, and learn how to; `expert_scores` are those of each learner.
-    ///
-    /// Experts that may rest have not made their predictions yet, because before each segment it is decided which of
-    /// them rest.
     pub fn run(
         &mut self,
         stage: &Stage,
-        expert_scores: &mut [&mut [f64]],
+        expert_scores: &[&mut [f64]],
         scores: &mut [f64],
         losses: &mut [f64],
     ) {
-        let (events, classes) = (stage.len(), self.aggregator.classes());
-        let mut begin = 0;
-        while begin < events {
-            let size = self.segment(&stage.lessons[begin..]);
-            self.run_those_that_may_rest(
-                &stage.part(begin, size),
-                begin,
-                expert_scores,
-                &mut losses[begin..],
-            );
-            for t in begin..begin + size {
-                self.gather(t, expert_scores, stage.lessons[t].external_scores);
-                let mixed = &mut scores[t * classes..(t + 1) * classes];
-                if let Some(evicted) = stage.block.evicted_before(t) {
-                    self.relevance.forget(evicted);
-                }
-                losses[t] = self.mix(&stage.block.event(t), &stage.lessons[t], mixed);
+        for (t, mixed) in scores.chunks_exact_mut(self.aggregator.classes()).enumerate() {
+            self.gather(t, expert_scores, stage.lessons[t].external_scores);
+            if let Some(evicted) = stage.block.evicted_before(t) {
+                self.relevance.forget(evicted);
             }
-            begin += size;
+            losses[t] = self.mix(&stage.block.event(t), &stage.lessons[t], mixed);
         }
-    }
-
-    /// Let the experts that may rest predict and learn a segment, which begins at `begin` of its stage; `losses` is a
-    /// scratch buffer.
-    fn run_those_that_may_rest(
-        &mut self,
-        segment: &Stage,
-        begin: usize,
-        expert_scores: &mut [&mut [f64]],
-        losses: &mut [f64],
-    ) {
-        let (size, classes) = (segment.len(), self.aggregator.classes());
-        let mut experts = std::mem::take(&mut self.may_rest);
-        for Expert { place, first, learner } in &mut experts {
-            let width = learner.models() * classes;
-            let own = &mut expert_scores[*place][begin * width..(begin + size) * width];
-            let lessons = segment.lessons_for(&***learner);
-            let rest = self.aggregator.resting.rest_of(*first);
-            let lessons = self.asked(rest, lessons);
-            if rest == Rest::Dormant {
-                run_dormant(&mut ***learner, &segment.block, &lessons, own);
-            } else {
-                learner.run(&segment.block, &lessons, own, &mut losses[..size]);
-            }
-        }
-        self.may_rest = experts;
-    }
-
-    /// The number of events up to the next decision about which experts rest; all of them if none may rest.
-    fn segment(&self, lessons: &[Lesson]) -> usize {
-        if self.may_rest.is_empty() {
-            return lessons.len();
-        }
-        lessons_up_to(SEGMENT, self.aggregator.steps, lessons)
-    }
-
-    /// The lessons for experts in the given state of rest.
-    fn asked<'a, 'b>(&self, rest: Rest, lessons: &'a [Lesson<'b>]) -> Cow<'a, [Lesson<'b>]> {
-        if rest == Rest::Awake {
-            return Cow::Borrowed(lessons);
-        }
-        let mut events = self.aggregator.steps;
-        let asked = |lesson: &Lesson<'b>| {
-            let wants_scores = rest.is_asked(events);
-            events += u64::from(lesson.is_learned());
-            Lesson { wants_scores, ..*lesson }
-        };
-        Cow::Owned(lessons.iter().map(asked).collect())
     }
 
     /// Collect the learners' scores of event `t`.
@@ -182,20 +113,5 @@ impl Mixing<'_> {
         let counts = Count { weight: weight * part, events: lesson.events() * part };
         aggregator.learn(late.expert_scores(&kept), label, counts);
         (loss, true)
-    }
-}
-
-/// Let a dormant expert predict and learn those events of a segment for which its scores are wanted.
-fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], expert_scores: &mut [f64]) {
-    let width = expert_scores.len() / lessons.len();
-    for ((t, lesson), own) in lessons.iter().enumerate().zip(expert_scores.chunks_exact_mut(width)) {
-        if let Some(evicted) = block.evicted_before(t) {
-            learner.forget(evicted);
-        }
-        if lesson.wants_scores {
-            learner.step(block.event(t), *lesson, own);
-        } else {
-            own.fill(f64::NAN);
-        }
     }
 }

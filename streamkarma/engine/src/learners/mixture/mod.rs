@@ -220,8 +220,8 @@ impl Learner for Mixture {
             }
             learner.learn_predicted(event, Lesson { label, wants_scores, ..lesson }, own);
         }
-        let (recent, may_rest) = (recent.as_mut(), Vec::new());
-        let mut mixing = Mixing { aggregator, late, relevance, recent, models, row, may_rest };
+        let recent = recent.as_mut();
+        let mut mixing = Mixing { aggregator, late, relevance, recent, models, row };
         mixing.gather(0, &expert_scores, lesson.external_scores);
         mixing.mix(&event, &lesson, scores)
     }

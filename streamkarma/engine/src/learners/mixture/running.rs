@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::Mixture;
 use super::dormancy::NAP;
 use super::mixing::Mixing;
-use super::resting::{Rest, Resting, lessons_up_to};
+use super::resting::{Rest, Resting, SEGMENT, lessons_up_to};
 use super::scheduler::run_together;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
@@ -37,6 +37,8 @@ pub struct Stage<'a> {
     pub lessons: &'a [Lesson<'a>],
     /// The lessons for learners that cannot handle far targets.
     near: &'a [Lesson<'a>],
+    /// The number of events learned before.
+    learned: u64,
 }
 
 impl<'a> Stage<'a> {
@@ -44,14 +46,44 @@ impl<'a> Stage<'a> {
         self.lessons.len()
     }
 
-    pub fn part(&self, begin: usize, events: usize) -> Self {
-        let some = begin..begin + events;
-        let (lessons, near) = (&self.lessons[some.clone()], &self.near[some]);
-        Self { block: self.block.part(begin, events), lessons, near }
+    /// The events split into stages, in each of which every expert is in one state of rest.
+    pub fn stages(&self) -> Vec<Self> {
+        let most = |left: &[Lesson], learned| lessons_up_to(SEGMENT, learned, &left[..STAGE.min(left.len())]);
+        self.split(most)
     }
 
-    pub fn lessons_for(&self, learner: &dyn Learner) -> &'a [Lesson<'a>] {
-        if learner.takes_far_labels() { self.lessons } else { self.near }
+    /// The events split into parts, of as many events as `events` returns for those that are left and the number of
+    /// events learned before these.
+    fn split(&self, events: impl Fn(&[Lesson], u64) -> usize) -> Vec<Self> {
+        let (mut parts, mut begin, mut learned) = (Vec::new(), 0, self.learned);
+        while begin < self.len() {
+            let some = begin..begin + events(&self.lessons[begin..], learned);
+            let (lessons, near) = (&self.lessons[some.clone()], &self.near[some.clone()]);
+            parts.push(Self { block: self.block.part(begin, some.len()), lessons, near, learned });
+            learned += lessons.iter().filter(|lesson| lesson.is_learned()).count() as u64;
+            begin = some.end;
+        }
+        parts
+    }
+
+    /// The number of times that it had been decided which experts rest before these events.
+    pub fn segment(&self) -> u64 {
+        self.learned / SEGMENT
+    }
+
+    /// The lessons for a learner in the given state of rest.
+    fn lessons_for(&self, learner: &dyn Learner, rest: Rest) -> Cow<'a, [Lesson<'a>]> {
+        let lessons = if learner.takes_far_labels() { self.lessons } else { self.near };
+        if rest == Rest::Awake {
+            return Cow::Borrowed(lessons);
+        }
+        let mut learned = self.learned;
+        let asked = |lesson: &Lesson<'a>| {
+            let wants_scores = rest.is_asked(learned);
+            learned += u64::from(lesson.is_learned());
+            Lesson { wants_scores, ..*lesson }
+        };
+        Cow::Owned(lessons.iter().map(asked).collect())
     }
 }
 
@@ -60,13 +92,35 @@ pub struct Expert<'m> {
     pub place: usize,
     pub first: usize,
     pub learner: &'m mut Box<dyn Learner>,
+    /// Whether it may begin or cease to rest between two segments. Otherwise it does not have to wait for the decision.
+    pub may_change: bool,
 }
 
 impl Expert<'_> {
-    /// Predict and then learn a stage; `losses` is a scratch buffer.
-    pub fn run(&mut self, stage: &Stage, scores: &mut [f64], losses: &mut [f64]) {
-        let lessons = stage.lessons_for(&**self.learner);
-        self.learner.run(&stage.block, lessons, scores, &mut losses[..stage.len()]);
+    /// Predict and then learn a stage in the given state of rest; `losses` is a scratch buffer.
+    pub fn run(&mut self, stage: &Stage, rest: Rest, scores: &mut [f64], losses: &mut [f64]) {
+        let learner = &mut **self.learner;
+        let lessons = stage.lessons_for(learner, rest);
+        if rest == Rest::Dormant {
+            run_dormant(learner, &stage.block, &lessons, scores);
+        } else {
+            learner.run(&stage.block, &lessons, scores, &mut losses[..stage.len()]);
+        }
+    }
+}
+
+/// Let a dormant expert predict and learn those events for which its scores are wanted.
+fn run_dormant(learner: &mut dyn Learner, block: &Block, lessons: &[Lesson], scores: &mut [f64]) {
+    let width = scores.len() / lessons.len();
+    for ((t, lesson), own) in lessons.iter().enumerate().zip(scores.chunks_exact_mut(width)) {
+        if let Some(evicted) = block.evicted_before(t) {
+            learner.forget(evicted);
+        }
+        if lesson.wants_scores {
+            learner.step(block.event(t), *lesson, own);
+        } else {
+            own.fill(f64::NAN);
+        }
     }
 }
 
@@ -80,63 +134,61 @@ impl Mixture {
         losses: &mut [f64],
     ) {
         let near = near(lessons, self.farthest);
-        let whole = Stage { block: *block, lessons, near: &near };
+        let whole = Stage { block: *block, lessons, near: &near, learned: self.aggregator.steps() };
         let (mut begin, classes) = (0, self.classes());
         // Between these parts, another expert may become dormant.
-        while begin < block.len() {
-            let events = lessons_up_to(NAP, self.aggregator.steps(), &lessons[begin..]);
-            let scores = &mut scores[begin * classes..][..events * classes];
-            self.run_part(&whole.part(begin, events), scores, &mut losses[begin..][..events]);
-            begin += events;
+        for part in whole.split(|left, learned| lessons_up_to(NAP, learned, left)) {
+            let some = begin..begin + part.len();
+            self.run_part(
+                &part,
+                &mut scores[some.start * classes..some.end * classes],
+                &mut losses[some.clone()],
+            );
+            begin = some.end;
         }
     }
 
     /// The same for events in which no expert becomes dormant.
-    fn run_part(&mut self, whole: &Stage, scores: &mut [f64], losses: &mut [f64]) {
-        let (events, classes) = (whole.len(), self.classes());
+    fn run_part(&mut self, part: &Stage, scores: &mut [f64], losses: &mut [f64]) {
+        let (events, classes) = (part.len(), self.classes());
         let threads = if events < WORTH_A_THREAD { 1 } else { self.threads.min(self.learners.len()) };
         let Self { learners, aggregator, late, relevance, recent, models, row, expert_scores, .. } = self;
         let models: &[usize] = models;
         let all = models.iter().sum::<usize>() * classes;
-        let (may_rest, mut others) = experts(learners, &aggregator.resting);
+        let mut experts = experts(learners, &aggregator.resting);
         let recent = recent.as_mut();
-        let mut mixing = Mixing { aggregator, late, relevance, recent, models, row, may_rest };
+        let mut mixing = Mixing { aggregator, late, relevance, recent, models, row };
+        let stages = part.stages();
         if threads > 1 {
             expert_scores.resize(all * events, 0.0);
             let expert_scores = by_learner(expert_scores, models, classes * events);
-            return run_together(threads, whole, &mut others, &mut mixing, expert_scores, scores, losses);
+            return run_together(threads, &stages, &mut experts, &mut mixing, expert_scores, scores, losses);
         }
-        for begin in (0..events).step_by(STAGE) {
-            let stage = whole.part(begin, STAGE.min(events - begin));
+        let (mut scores, mut losses) = (scores, losses);
+        for stage in &stages {
             expert_scores.resize(all * stage.len(), 0.0);
             let mut expert_scores = by_learner(expert_scores, models, classes * stage.len());
-            let losses = &mut losses[begin..begin + stage.len()];
-            for expert in &mut others {
-                expert.run(&stage, expert_scores[expert.place], losses);
+            let losses = losses.split_off_mut(..stage.len()).unwrap_or_default();
+            for expert in &mut experts {
+                let rest = mixing.aggregator.resting.rest_of(expert.first);
+                expert.run(stage, rest, expert_scores[expert.place], losses);
             }
-            mixing.run(
-                &stage,
-                &mut expert_scores,
-                &mut scores[begin * classes..][..classes * stage.len()],
-                losses,
-            );
+            let scores = scores.split_off_mut(..classes * stage.len()).unwrap_or_default();
+            mixing.run(stage, &expert_scores, scores, losses);
         }
     }
 }
 
-/// The experts that may rest before the next of them becomes dormant, and the others.
-fn experts<'m>(
-    learners: &'m mut [Box<dyn Learner>],
-    resting: &Resting,
-) -> (Vec<Expert<'m>>, Vec<Expert<'m>>) {
+/// The experts of these learners.
+fn experts<'m>(learners: &'m mut [Box<dyn Learner>], resting: &Resting) -> Vec<Expert<'m>> {
     let mut next = 0;
     let numbered = learners.iter_mut().enumerate().map(|(place, learner)| {
         let first = next;
         next += learner.models();
-        Expert { place, first, learner }
+        let may_change = learner.learns_unasked() || resting.rest_of(first) == Rest::Dormant;
+        Expert { place, first, learner, may_change }
     });
-    numbered
-        .partition(|expert| expert.learner.learns_unasked() || resting.rest_of(expert.first) == Rest::Dormant)
+    numbered.collect()
 }
 
 /// The scores of each learner, which are stored one learner after another, with `each` scores for each model.

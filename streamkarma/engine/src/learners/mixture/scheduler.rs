@@ -1,50 +1,59 @@
 //! Running the experts of a mixture on several threads, and mixing their predictions alongside.
 //!
-//! Each expert goes through the stages of a block in order, and a stage is mixed once all experts have finished it. So
-//! the order of computation is fixed, whichever thread executes it, and results do not depend on the threads. No thread
-//! waits for the others at the end of a stage: one that has finished a task takes the next one that can start.
+//! Each expert goes through the stages of a part in order, and a stage is mixed once all experts have finished it. An
+//! expert that may begin or cease to rest begins a segment only after the segment before has been mixed, which decides
+//! it. So the order of computation is fixed, whichever thread executes it, and results do not depend on the threads. No
+//! thread waits for the others at the end of a stage: one that has finished a task takes the next one that can start.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::mixing::Mixing;
-use super::running::{Expert, STAGE, Stage};
+use super::resting::Rest;
+use super::running::{Expert, Stage};
 
-/// Let experts predict and learn a block, and mix their predictions, on so many threads.
+/// Let experts predict and learn the stages of a part, and mix their predictions, on so many threads.
 ///
 /// `expert_scores` is the buffer for the scores of each learner, `scores` and `losses` are those of the mixture.
 pub fn run_together(
     threads: usize,
-    block: &Stage,
+    stages: &[Stage],
     experts: &mut [Expert],
     mixing: &mut Mixing,
     expert_scores: Vec<&mut [f64]>,
     scores: &mut [f64],
     losses: &mut [f64],
 ) {
-    let (events, classes) = (block.len(), scores.len() / block.len());
-    let stages: Vec<Stage> =
-        (0..events).step_by(STAGE).map(|begin| block.part(begin, STAGE.min(events - begin))).collect();
-    let expert_scores: Vec<Vec<Mutex<&mut [f64]>>> =
-        expert_scores.into_iter().map(|all| in_stages(all, events)).collect();
-    let tasks = Tasks::new(experts.len(), stages.len());
-    let experts: Vec<_> = experts.iter_mut().map(|expert| Mutex::new((expert, vec![0.0; STAGE]))).collect();
-    let mixer = Mutex::new((mixing, scores.chunks_mut(STAGE * classes).zip(losses.chunks_mut(STAGE))));
+    let tasks = Tasks::new(
+        experts.iter().map(|expert| expert.may_change).collect(),
+        stages.iter().map(Stage::segment).collect(),
+    );
+    let longest = stages.iter().map(Stage::len).max().unwrap_or(0);
+    let expert_scores: Vec<_> = expert_scores.into_iter().map(|all| in_stages(all, stages)).collect();
+    let firsts: Vec<usize> = experts.iter().map(|expert| expert.first).collect();
+    let rests_now =
+        |mixing: &Mixing| firsts.iter().map(|&first| mixing.aggregator.resting.rest_of(first)).collect();
+    let rests: Mutex<Vec<Rest>> = Mutex::new(rests_now(mixing));
+    let experts: Vec<_> = experts.iter_mut().map(|expert| Mutex::new((expert, vec![0.0; longest]))).collect();
+    let rows = in_stages(scores, stages).into_iter().zip(in_stages(losses, stages));
+    let mixer = Mutex::new((mixing, rows));
     let work = || {
         while let Some(task) = tasks.take() {
+            let stage = &stages[task.stage];
             match task.kind {
                 TaskKind::Expert(number) => {
                     let (expert, losses) = &mut *locked(&experts[number]);
-                    let mut expert_scores = locked(&expert_scores[expert.place][task.stage]);
-                    expert.run(&stages[task.stage], &mut expert_scores, losses);
+                    let rest = locked(&rests)[number];
+                    expert.run(stage, rest, &mut locked(&expert_scores[expert.place][task.stage]), losses);
                 }
                 TaskKind::Mixing => {
                     let (mixing, rows) = &mut *locked(&mixer);
                     let mut expert_scores: Vec<_> =
                         expert_scores.iter().map(|parts| locked(&parts[task.stage])).collect();
-                    let mut expert_scores: Vec<&mut [f64]> =
+                    let expert_scores: Vec<&mut [f64]> =
                         expert_scores.iter_mut().map(|part| &mut ***part).collect();
                     let Some((scores, losses)) = rows.next() else { return };
-                    mixing.run(&stages[task.stage], &mut expert_scores, scores, losses);
+                    mixing.run(stage, &expert_scores, &mut locked(&scores), &mut locked(&losses));
+                    *locked(&rests) = rests_now(mixing);
                 }
             }
         }
@@ -57,10 +66,12 @@ pub fn run_together(
     });
 }
 
-/// The scores of a learner for so many events, stage by stage.
-fn in_stages(expert_scores: &mut [f64], events: usize) -> Vec<Mutex<&mut [f64]>> {
-    let width = expert_scores.len() / events;
-    expert_scores.chunks_mut(STAGE * width).map(Mutex::new).collect()
+/// The same number of numbers for each event, stage by stage.
+fn in_stages<'n>(mut numbers: &'n mut [f64], stages: &[Stage]) -> Vec<Mutex<&'n mut [f64]>> {
+    let width = numbers.len() / stages.iter().map(Stage::len).sum::<usize>();
+    let of_stage =
+        |stage: &Stage| Mutex::new(numbers.split_off_mut(..width * stage.len()).unwrap_or_default());
+    stages.iter().map(of_stage).collect()
 }
 
 /// Lock a mutex. If another thread has panicked, so will this program, once all threads have ended.
@@ -73,16 +84,25 @@ struct Tasks {
     progress: Mutex<Progress>,
     /// Notified when a task has ended.
     ended: Condvar,
-    stages: usize,
+    /// For each stage: the number of stages to be mixed before it is decided which experts rest in it.
+    decided_after: Vec<usize>,
 }
 
 struct Progress {
     /// Number of threads that wait for a task to end.
     waiting: usize,
-    /// For each expert: its next stage, and whether a thread is running it.
-    experts: Vec<(usize, bool)>,
-    /// The same for the mixing.
+    experts: Vec<ExpertProgress>,
+    /// The next stage to be mixed, and whether a thread is mixing it.
     mixing: (usize, bool),
+}
+
+struct ExpertProgress {
+    /// Its next stage.
+    next: usize,
+    /// Whether a thread is running it.
+    is_busy: bool,
+    /// See [`Expert::may_change`].
+    may_change: bool,
 }
 
 /// What a task runs.
@@ -100,19 +120,23 @@ struct Task<'t> {
 }
 
 impl Tasks {
-    fn new(experts: usize, stages: usize) -> Self {
-        let progress = Progress { waiting: 0, experts: vec![(0, false); experts], mixing: (0, false) };
-        Self { progress: Mutex::new(progress), ended: Condvar::new(), stages }
+    /// For experts that may or may not begin or cease to rest, and stages of these segments.
+    fn new(may_change: Vec<bool>, segments: Vec<u64>) -> Self {
+        let expert = |may_change| ExpertProgress { next: 0, is_busy: false, may_change };
+        let experts = may_change.into_iter().map(expert).collect();
+        let progress = Progress { waiting: 0, experts, mixing: (0, false) };
+        let decided_after = segments.iter().map(|&own| segments.partition_point(|&each| each < own));
+        Self { progress: Mutex::new(progress), ended: Condvar::new(), decided_after: decided_after.collect() }
     }
 
     /// The next task, waiting for one if necessary; None if no task is left to start.
     fn take(&self) -> Option<Task<'_>> {
         let mut progress = locked(&self.progress);
         loop {
-            if let Some((kind, stage)) = progress.begin(self.stages) {
+            if let Some((kind, stage)) = progress.begin(&self.decided_after) {
                 return Some(Task { tasks: self, kind, stage });
             }
-            if progress.mixing.0 + usize::from(progress.mixing.1) >= self.stages {
+            if progress.mixing.0 + usize::from(progress.mixing.1) >= self.decided_after.len() {
                 return None;
             }
             progress.waiting += 1;
@@ -127,28 +151,33 @@ impl Progress {
     ///
     /// Of several experts the last one is taken: in `auto` the slowest come last, and the other threads would have to
     /// wait for a thread that is left with one of these.
-    fn begin(&mut self, stages: usize) -> Option<(TaskKind, usize)> {
+    fn begin(&mut self, decided_after: &[usize]) -> Option<(TaskKind, usize)> {
         let Self { experts, mixing: (mixed, is_mixing), .. } = self;
-        if !*is_mixing && *mixed < stages && experts.iter().all(|(done, _)| done > mixed) {
+        if !*is_mixing && *mixed < decided_after.len() && experts.iter().all(|each| each.next > *mixed) {
             *is_mixing = true;
             return Some((TaskKind::Mixing, *mixed));
         }
-        let idle =
-            experts.iter_mut().enumerate().rev().filter(|(_, (done, is_busy))| !is_busy && *done < stages);
-        let (number, (done, is_busy)) = idle.min_by_key(|(_, (done, _))| *done)?;
-        *is_busy = true;
-        Some((TaskKind::Expert(number), *done))
+        let can_start = |each: &ExpertProgress| {
+            let decided = decided_after.get(each.next);
+            !each.is_busy && decided.is_some_and(|&decided| !each.may_change || *mixed >= decided)
+        };
+        let idle = experts.iter_mut().enumerate().rev().filter(|(_, each)| can_start(each));
+        let (number, expert) = idle.min_by_key(|(_, each)| each.next)?;
+        expert.is_busy = true;
+        Some((TaskKind::Expert(number), expert.next))
     }
 }
 
 impl Drop for Task<'_> {
     fn drop(&mut self) {
         let mut progress = locked(&self.tasks.progress);
-        let (done, is_busy) = match self.kind {
-            TaskKind::Expert(number) => &mut progress.experts[number],
-            TaskKind::Mixing => &mut progress.mixing,
-        };
-        (*done, *is_busy) = (*done + 1, false);
+        match self.kind {
+            TaskKind::Expert(number) => {
+                let expert = &mut progress.experts[number];
+                (expert.next, expert.is_busy) = (self.stage + 1, false);
+            }
+            TaskKind::Mixing => progress.mixing = (self.stage + 1, false),
+        }
         if progress.waiting > 0 {
             self.tasks.ended.notify_all();
         }
@@ -159,25 +188,43 @@ impl Drop for Task<'_> {
 mod tests {
     use super::*;
 
-    /// The tasks in the order in which they start; -1 for the mixing.
-    fn order(tasks: &Tasks) -> Vec<(i64, usize)> {
-        let number = |task: Task| match task.kind {
+    /// The expert and the stage of a task; -1 for the mixing.
+    fn number(task: &Task) -> (i64, usize) {
+        match task.kind {
             TaskKind::Expert(number) => (number as i64, task.stage),
             TaskKind::Mixing => (-1, task.stage),
-        };
-        std::iter::from_fn(|| tasks.take().map(number)).collect()
+        }
+    }
+
+    /// The tasks that are left, in the order in which they start.
+    fn order(tasks: &Tasks) -> Vec<(i64, usize)> {
+        std::iter::from_fn(|| tasks.take().map(|task| number(&task))).collect()
     }
 
     #[test]
     fn stages_are_mixed_after_all_experts_finish() {
         let expected = [(1, 0), (0, 0), (-1, 0), (1, 1), (0, 1), (-1, 1)];
-        assert_eq!(order(&Tasks::new(2, 2)), expected);
-        assert_eq!(order(&Tasks::new(0, 2)), [(-1, 0), (-1, 1)]);
+        assert_eq!(order(&Tasks::new(vec![false; 2], vec![0; 2])), expected);
+        assert_eq!(order(&Tasks::new(vec![], vec![0; 2])), [(-1, 0), (-1, 1)]);
+    }
+
+    #[test]
+    fn only_experts_that_may_change_wait_for_the_decision_about_their_segment() {
+        let tasks = Tasks::new(vec![false, true], vec![6, 6, 7, 7]);
+        let before: Vec<_> = (0..5).map(|_| number(&tasks.take().unwrap())).collect();
+        assert_eq!(before, [(1, 0), (0, 0), (-1, 0), (1, 1), (0, 1)]);
+        let deciding = tasks.take().unwrap();
+        assert_eq!(number(&deciding), (-1, 1));
+        let meanwhile: Vec<_> = (0..2).map(|_| number(&tasks.take().unwrap())).collect();
+        assert_eq!(meanwhile, [(0, 2), (0, 3)]);
+        assert!(locked(&tasks.progress).begin(&tasks.decided_after).is_none());
+        drop(deciding);
+        assert_eq!(order(&tasks), [(1, 2), (-1, 2), (1, 3), (-1, 3)]);
     }
 
     #[test]
     fn panicked_tasks_block_no_others() {
-        let tasks = Tasks::new(2, 2);
+        let tasks = Tasks::new(vec![false; 2], vec![0; 2]);
         let panicked = std::thread::scope(|scope| {
             let stopped = scope.spawn(|| {
                 let _task = tasks.take();
