@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -176,6 +177,22 @@ def test_a_third_class_where_two_were_asked_for() -> None:
     # There is no --task when only predicting, and a model keeps its own.
     assert dead[0]["error"].endswith("--task multiclass to allow it")
     assert learn([0, 1, 2])[1][0]["error"].endswith("--task multiclass or regression to allow it")
+
+
+@pytest.mark.parametrize(("label", "other"), [(0, 1), ("b", "a"), (False, True)])
+def test_a_class_alone_has_the_probability_that_its_loss_comes_from(label: Any, other: Any) -> None:
+    rows = learn([label] * 9 + [other])[0]
+    assert "probability" not in rows[0]
+    for n, row in enumerate(rows[1:], 1):
+        right = row["probability"] if row["target"] == label else 1.0 - row["probability"]
+        assert row["prediction"] == label
+        assert row["loss"] == pytest.approx(-math.log(right), rel=1e-9)
+        assert row["probability"] <= (n + 1) / (n + 2) + 1e-12
+
+
+def test_probabilities_do_not_depend_on_the_classes_that_come_in_the_same_block() -> None:
+    labels = ["a"] * 5 + ["b", "c", "b"]
+    assert learn(labels, task="multiclass")[0][:6] == learn(labels[:6], task="multiclass")[0]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -81,9 +81,7 @@ def class_for(
 
 def class_probabilities(model: BaseClassifier, result: ClassificationResult) -> Floats | None:
     """Probability of each class for each event; only the logistic loss has them."""
-    if model.loss != "logistic" or len(model.classes) < 2:
-        return None
-    return _probabilities(result, len(model.classes))
+    return _probabilities(result, len(model.classes)) if model.loss == "logistic" else None
 
 
 def _highest(result: ClassificationResult) -> Ints:
@@ -98,9 +96,12 @@ def _highest(result: ClassificationResult) -> Ints:
 
 
 def _probabilities(result: ClassificationResult, classes: int) -> Floats:
-    """Logistic function or softmax of the scores, 0 for classes that were not known; shape (T, classes)."""
+    """Logistic function or softmax of the scores, 0 for classes that were not known; shape (T, classes).
+
+    A score is that of a second class even while only one is known, since another may come.
+    """
     scores = clipped(result.scores)
     if scores.shape[1] > 1:
-        unknown = np.arange(scores.shape[1])[None, :] >= result.known[:, None]
+        unknown = np.arange(scores.shape[1])[None, :] >= np.maximum(result.known, 2)[:, None]
         scores = np.where(unknown & (result.known[:, None] > 0), -np.inf, scores)
-    return probabilities(scores, classes)
+    return probabilities(scores, max(classes, 2))[:, :classes]

@@ -48,9 +48,9 @@ def prediction_columns(task_model: TaskModel, evaluation: Evaluation) -> dict[st
             "prediction": Named(classes.indices, [*task_model.model.classes, None]),
             "score": _scores(evaluation, classes.signs, task_model.model.classes, task_model.name),
         }
-        if classes.probabilities is not None:
+        if classes.probabilities is not None and task_model.model.classes:
             each = classes.probabilities[np.arange(len(classes.indices)), classes.indices]
-            columns["probability"] = np.where(evaluation.known > 1, each, np.nan)
+            columns["probability"] = np.where(evaluation.known > 0, each, np.nan)
         if evaluation.members is not None:
             columns["set"] = _sets(evaluation.members, evaluation.known, task_model.model.classes)
     if evaluation.prior:

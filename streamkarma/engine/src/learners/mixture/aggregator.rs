@@ -12,6 +12,7 @@ use super::newton::DRIFT;
 use super::range::Range;
 use super::resting::Resting;
 use super::scales::Scales;
+use super::succession::Succession;
 use super::ties::Ties;
 use crate::math::{exp, within};
 
@@ -146,6 +147,8 @@ pub struct Aggregator {
     pub(super) ties: Ties,
     /// The range of its targets.
     pub(super) range: Range,
+    /// The labels of two classes.
+    pub(super) succession: Succession,
     pub(super) mean_weight: MeanWeight,
     pub(super) resting: Resting,
     pub(super) steps: u64,
@@ -172,6 +175,7 @@ impl Aggregator {
             scales: Scales::new(regression),
             ties: Ties::default(),
             range: Range::default(),
+            succession: Succession::default(),
             mean_weight: MeanWeight::default(),
             resting: Resting::default(),
             steps: 0,

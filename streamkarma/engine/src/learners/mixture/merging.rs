@@ -78,6 +78,7 @@ impl Aggregator {
         } else if places == [1, 0] && !self.regression {
             // All scores change sign, and so does everything that follows from them; only offsets must be negated.
             self.completeness.turn();
+            self.succession.turn();
             known.parameters.chunks_exact_mut(OF_CLASSES).for_each(|each| each[OFFSET] = -each[OFFSET]);
             for covariance in known.covariances.chunks_exact_mut(OF_CLASSES * OF_CLASSES) {
                 for other in 0..OFFSET {
@@ -164,6 +165,7 @@ impl Aggregator {
         self.scales.weights = parts.weights(|part| &part.scales.weights);
         self.ties = Ties::merged(parts.0.iter().map(|(part, share)| (part.ties, *share)));
         parts.0.iter().for_each(|(part, _)| self.range.join(&part.range));
+        self.succession.merge(parts.0.iter().map(|(part, _)| part.succession));
         self.mean_weight = MeanWeight::merged(parts.0.iter().map(|(part, share)| (part.mean_weight, *share)));
         let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
         self.resting = Resting::merged(&resting);

@@ -43,6 +43,7 @@ mod scheduler;
 #[cfg(test)]
 mod sharing_tests;
 mod state;
+mod succession;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -12,13 +12,14 @@ use super::mean_weight::MeanWeight;
 use super::range::Range;
 use super::relevance::Relevance;
 use super::resting_state;
+use super::succession::Succession;
 use super::ties::Ties;
 use crate::state::{Refused, State, ensure};
 
 /// Why a state is rejected.
 const CONTRADICTION: &str = "the state of the mixture is inconsistent";
 /// Number of arrays that `state` writes.
-const ARRAYS: usize = 15 + resting_state::ARRAYS;
+const ARRAYS: usize = 16 + resting_state::ARRAYS;
 /// Number of those that only a regression has.
 const OF_REGRESSION: usize = 2;
 /// Maximum number of steps in a state: up to here they are whole numbers as f64, too.
@@ -79,6 +80,7 @@ impl Aggregator {
         state.put_f64s("adjusting", parameters.to_vec(), &[adjusting]);
         state.put_f64s("adjusting_covariance", covariance.to_vec(), &[adjusting, adjusting]);
         state.put_f64s("scales", self.scales.weights.clone(), &[self.scales.weights.len()]);
+        state.put_f64s("labels", self.succession.numbers().to_vec(), &[2]);
         state.put_f64s("mean_weight", self.mean_weight.numbers().to_vec(), &[2]);
         if self.regression {
             state.put_f64s("ties", self.ties.numbers().to_vec(), &[5]);
@@ -122,6 +124,7 @@ impl Aggregator {
         let (steps, shape) = state.i64s("steps").ok()?;
         self.steps = u64::try_from(*steps.first()?).ok().filter(|_| shape == [1] && steps[0] < MOST_STEPS)?;
         self.resting.take(state, self.steps).ok()?;
+        self.succession = Succession::restored(state.f64s("labels").ok()?.0)?;
         self.mean_weight = MeanWeight::restored(state.f64s("mean_weight").ok()?.0)?;
         if self.regression {
             self.ties = Ties::restored(state.f64s("ties").ok()?.0)?;

@@ -12,7 +12,8 @@ use crate::state::{Array, Refused, State};
 
 pub(super) const EVENTS: usize = 400;
 /// Arrays of a state that may contain any finite numbers.
-const HARMLESS: [&str; 19] = [
+const HARMLESS: [&str; 20] = [
+    "labels",
     "errors_scatter",
     "recent.parameters",
     "recent.residuals",
