@@ -47,23 +47,23 @@ impl<'a> Stage<'a> {
     }
 
     /// The events split into stages, in each of which every expert is in one state of rest.
-    pub fn stages(&self) -> Vec<Self> {
-        let most = |left: &[Lesson], learned| lessons_up_to(SEGMENT, learned, &left[..STAGE.min(left.len())]);
-        self.split(most)
+    fn stages(&self) -> impl Iterator<Item = Self> {
+        self.split(|left, learned| lessons_up_to(SEGMENT, learned, &left[..STAGE.min(left.len())]))
     }
 
     /// The events split into parts, of as many events as `events` returns for those that are left and the number of
     /// events learned before these.
-    fn split(&self, events: impl Fn(&[Lesson], u64) -> usize) -> Vec<Self> {
-        let (mut parts, mut begin, mut learned) = (Vec::new(), 0, self.learned);
-        while begin < self.len() {
-            let some = begin..begin + events(&self.lessons[begin..], learned);
+    fn split(&self, events: impl Fn(&[Lesson], u64) -> usize) -> impl Iterator<Item = Self> {
+        let (mut begin, mut learned) = (0, self.learned);
+        std::iter::from_fn(move || {
+            let left = self.lessons.get(begin..).filter(|left| !left.is_empty())?;
+            let some = begin..begin + events(left, learned);
             let (lessons, near) = (&self.lessons[some.clone()], &self.near[some.clone()]);
-            parts.push(Self { block: self.block.part(begin, some.len()), lessons, near, learned });
+            let part = Self { block: self.block.part(begin, some.len()), lessons, near, learned };
             learned += lessons.iter().filter(|lesson| lesson.is_learned()).count() as u64;
             begin = some.end;
-        }
-        parts
+            Some(part)
+        })
     }
 
     /// The number of times that it had been decided which experts rest before these events.
@@ -158,23 +158,23 @@ impl Mixture {
         let mut experts = experts(learners, &aggregator.resting);
         let recent = recent.as_mut();
         let mut mixing = Mixing { aggregator, late, relevance, recent, models, row };
-        let stages = part.stages();
         if threads > 1 {
             expert_scores.resize(all * events, 0.0);
             let expert_scores = by_learner(expert_scores, models, classes * events);
+            let stages: Vec<Stage> = part.stages().collect();
             return run_together(threads, &stages, &mut experts, &mut mixing, expert_scores, scores, losses);
         }
         let (mut scores, mut losses) = (scores, losses);
-        for stage in &stages {
+        for stage in part.stages() {
             expert_scores.resize(all * stage.len(), 0.0);
             let mut expert_scores = by_learner(expert_scores, models, classes * stage.len());
             let losses = losses.split_off_mut(..stage.len()).unwrap_or_default();
             for expert in &mut experts {
                 let rest = mixing.aggregator.resting.rest_of(expert.first);
-                expert.run(stage, rest, expert_scores[expert.place], losses);
+                expert.run(&stage, rest, expert_scores[expert.place], losses);
             }
             let scores = scores.split_off_mut(..classes * stage.len()).unwrap_or_default();
-            mixing.run(stage, &expert_scores, scores, losses);
+            mixing.run(&stage, &expert_scores, scores, losses);
         }
     }
 }
