@@ -6,8 +6,7 @@ would who has to predict new events: every fit chooses its C, by the loss being 
 of its own rows. In classification, the scores of any other baseline are calibrated by the affine map (one per
 column) with the smallest loss on the same rows (held out: on the other folds), so that a support vector
 machine is not penalised for having no probabilities; scores beyond those of these rows count as the outermost
-of them. In regression, and for the hinge loss with more than two
-classes, they are used unchanged.
+of them. In regression, and for the hinge loss with more than two classes, they are used unchanged.
 
 A class without rows in a fit has no scores of its own. In hindsight no row needs them; held out, it is scored
 as the rarest class that could have remained unseen.
