@@ -26,8 +26,9 @@ QUICK: dict[str, dict[str, Any]] = {
     "GeometricMargin": {"C": 1.0},
     "Imputed": {"C": 1.0},
     "InfiniteImputations": {"C": 1.0, "width": 0.5, "max_iter": 10},
-    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 20},
-    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 20},
+    # With fewer steps, the regressions are not yet good enough for scikit-learn's check.
+    "MC1": {"weight": 1.0, "mu": 1e-3, "max_iter": 50},
+    "MCB": {"weight": 1.0, "mu": 1e-3, "max_iter": 50},
     "MeanFeat": {"C": 1.0, "width": 0.5},
     "MissingValueTrees": {"trees": 10},
     "Projection": {"C": 1.0},
@@ -65,16 +66,7 @@ def expected(estimator: Any) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose
-@pytest.mark.parametrize(
-    "name",
-    [
-        # It differs from the classifier of the same name in the last step.
-        pytest.param(name, marks=pytest.mark.slow)
-        if name.endswith("Regressor") and name != "ImputedRegressor"
-        else name
-        for name in ESTIMATORS
-    ],
-)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_scikit_learns_checks(name: str) -> None:
     estimator = made(name)
     found = check_estimator(estimator, expected_failed_checks=expected(estimator), on_skip=None, on_fail=None)

@@ -250,7 +250,7 @@ def test_an_empty_input_is_no_error(streamkarma: Program, tmp_path: Path, text: 
         (["learn", "--predictions", "x", "--no-predictions"], "contradict"),
         (["generate", "lowrank", "--rank", "30"], "rank"),
         (["generate", "lowrank", "--blocks", "3"], "--blocks"),
-        (["generate", "blocks", "--allow-empty"], "allow_empty needs the kind lowrank"),
+        (["generate", "blocks", "--allow-empty"], "--allow-empty does not apply to blocks"),
         (["generate", "lowrank", "--margin", "4"], "margin must be between 0 and 3"),
         (["generate", "lowrank", "--label", "blocks"], "label blocks needs the kind blocks"),
         (["generate", "lowrank", "--users", "9"], "--users does not apply to lowrank"),

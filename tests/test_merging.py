@@ -382,6 +382,29 @@ def test_a_model_that_did_not_go_on_from_the_base_is_refused(streamkarma: Progra
     assert not (tmp_path / "both.karma").exists()
 
 
+def test_a_base_whose_attributes_a_model_has_not_counted_is_refused(
+    streamkarma: Program, tmp_path: Path
+) -> None:
+    """More events alone do not make a descendant."""
+    for name, attribute, events in (("base", "wind", 20), ("other", "temp", 40)):
+        records = [{attribute: n, "y": n % 2} for n in range(events)]
+        streamkarma("learn", "--no-predictions", "--model", f"{name}.karma", records=records)
+    result = streamkarma("merge", "other.karma", "--base", "base.karma", "--model", "both.karma")
+    assert result.code == 2
+    refusal = "other.karma was not trained from the base model: it has 0 values of 'wind', and the base 20"
+    assert result.stderr.splitlines() == [f"streamkarma: {refusal}"]
+    assert not (tmp_path / "both.karma").exists()
+
+
+def test_a_model_that_evicted_the_names_of_its_base_still_descends_from_it() -> None:
+    base = learned(new("explicit", "binary", max_attributes=6, max_coordinates=9), stream("binary", 30))
+    part = deepcopy(base)
+    for n in range(200):
+        part.learn_one({f"n{n}": 1.0}, n % 2 == 0)
+    assert not base.values.keys() & part.values.keys()
+    assert merge([part], base).steps == part.steps
+
+
 def test_the_order_does_not_show_in_the_positive_class(streamkarma: Program) -> None:
     rows = [{**x, "y": y} for x, y in stream("binary", 60)]
     for name, options in (("named", ["--positive", "false"]), ("default", [])):

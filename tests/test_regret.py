@@ -256,6 +256,17 @@ class TestHindsight:
             regrets.append(in_hindsight("zero", table_of(X[:n], y[:n], own), "binary", "hinge")["regret"])
         assert np.array(regrets) / [24, 48, 96] == pytest.approx(2.0, abs=0.02)
 
+    @pytest.mark.parametrize("seed", [2, 7])
+    def test_folds_whose_scores_differ_in_size_do_not_make_it_certain(self, seed: int) -> None:
+        """Each fold chooses its own C; on noise, some choose a tiny one, and their scores are tiny."""
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 3))
+        y = rng.standard_normal((60, 3)).argmax(axis=1).astype(float)
+        X[rng.random(X.shape) < 0.5] = np.nan
+        held_out = Fit(named("geom"), "multiclass", "logistic", np.arange(3), 3).held_out(X, y)
+        assert held_out is not None
+        assert pointwise_loss("logistic", held_out, y).mean() < 1.5 * np.log(3)
+
     def test_held_out_is_no_fit_of_the_past(self) -> None:
         rng = np.random.default_rng(3)
         X, y = rng.standard_normal((200, 5)), (rng.random(200) < 0.5).astype(float)

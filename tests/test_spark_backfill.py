@@ -20,15 +20,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from streamkarma import load, spark
+from streamkarma import KARMAClassifier, load, spark
 from streamkarma.connectors.jsonlines.lines import BLOCK
 from streamkarma.errors import RunError, UsageError
 from streamkarma.estimators.persistence import to_bytes
 from streamkarma.runtime.plan import Plan
 from streamkarma.runtime.session import Session
 from streamkarma.spark.files import files_of
+from streamkarma.spark.inputs import Inputs
 from streamkarma.spark.pieces import parts_of
 from streamkarma.spark.reading import PieceReader
+from streamkarma.spark.scoring import Scoring
 from streamkarma.spark.settling import settle_by_topics
 from streamkarma.spark.states import State
 from streamkarma.spark.tasks import Row
@@ -274,6 +276,69 @@ def test_options_that_there_are_not_are_refused(cluster_of_spark: Any, events: P
         spark.backfill(cluster_of_spark.range(1).repartition(1), partitions=9)
     with pytest.raises(RunError, match="no file matches"):
         spark.backfill(str(events / "*.nothing"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"partitions": 0}, "partitions must be an integer from 1, not 0"),
+        ({"warm": -1}, "warm must be an integer from 0, not -1"),
+        ({"tail": 2.5}, "tail must be an integer from 0, not 2.5"),
+        ({"max_record_bytes": 0}, "max_record_bytes must be an integer from 1, not 0"),
+        ({"learner": "x"}, "learner must be one of auto, karma"),
+        ({"task": "x"}, "task must be one of auto, binary"),
+        ({"predictions": "x"}, "there is no option 'predictions'; see streamkarma backfill --help"),
+    ],
+)
+def test_a_backfill_with_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        spark.backfill("events.jsonl", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "now"}, "start must be one of earliest, latest, not 'now'"),
+        ({"most": 0}, "most must be an integer from 1, not 0"),
+        ({"every": 0}, "every must be a number above 0, not 0"),
+        ({"fail": True}, "there is no option 'fail'; see streamkarma stream --help"),
+    ],
+)
+def test_a_stream_with_a_wrong_option_is_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        spark.attach("events", "localhost:1", str(tmp_path), **options)
+
+
+def test_what_scoring_does_not_heed_is_refused(cluster_of_spark: Any) -> None:
+    frame = cluster_of_spark.range(1)
+    with pytest.raises(UsageError, match="there is no field 'threshold'; the fields are target, id, weight"):
+        spark.predict(frame, KARMAClassifier(), threshold=0.3)
+    with pytest.raises(UsageError, match="model must be a model of streamkarma or its path, not 3"):
+        spark.predict(frame, 3)
+
+
+def test_one_name_to_ignore_is_a_name(cluster_of_spark: Any, tmp_path: Path) -> None:
+    rows = [{"temp": float(i), "wind": 1.0, "y": i % 2} for i in range(10)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = spark.backfill(tmp_path / "rows.jsonl", learner="explicit", ignore="wind")
+    assert model.vocabulary.attributes == ["temp"]
+    frame = cluster_of_spark.createDataFrame(rows)
+    scored = spark.predict(frame, model, ignore="temp").collect()
+    assert [row["observed"] for row in scored] == [1] * 10  # wind
+
+
+def test_an_empty_input_is_no_error(cluster_of_spark: Any, tmp_path: Path) -> None:
+    nothing = cluster_of_spark.createDataFrame([{"temp": 1.0, "y": 1}]).limit(0)
+    (tmp_path / "empty.jsonl").touch()
+    path = str(tmp_path / "empty.karma")
+    for data in (nothing, tmp_path / "empty.jsonl"):
+        assert spark.backfill(data, warm=1, tail=1, model=path, learner="explicit").steps == 0
+        assert load(path).steps == 0
+    job = Scoring(Plan(model=path, learn=False, predictions=None, quiet=True), str(tmp_path / "scores"))
+    job.run(Inputs.of_files(cluster_of_spark, files_of([str(tmp_path / "empty.jsonl")]), None, 1 << 20))
+    assert [each.name for each in (tmp_path / "scores").iterdir()] == ["_SUCCESS"]
 
 
 def listed(cluster_of_spark: Any, labels: Labels) -> Any:

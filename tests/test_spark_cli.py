@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from streamkarma import KARMAClassifier, save
+from streamkarma.errors import RunError
+from streamkarma.spark.session import translated
 from tests.conftest import Program
 from tests.spark import check_spark
 
 check_spark()
+
+from py4j.protocol import Py4JError
 
 
 @pytest.fixture
@@ -64,6 +68,14 @@ def test_a_spark_that_does_not_start_says_why(streamkarma: Program, tmp_path: Pa
         "streamkarma: Spark did not start; its messages above say why. If it could not fetch a:b:1 from "
         "Maven Central, give the jars by --spark spark.jars=PATH,..."
     )
+
+
+def test_what_java_says_is_one_line() -> None:
+    stack = (
+        "An error occurred while calling o9.run.\n: java.lang.RuntimeException: over\n\tat org.apache.Spark"
+    )
+    with pytest.raises(RunError, match=r"^Spark: java\.lang\.RuntimeException: over$"), translated():
+        raise Py4JError(stack)
 
 
 def test_paths_and_options_are_looked_at_before_spark_is_started(

@@ -172,7 +172,8 @@ def generate(ctx: click.Context, /, kind: str, events: int, full: bool, **option
     else:
         if kind == "blocks":
             options["blocks"] = options["blocks"] or 3
-        fields = [name for name in StreamSpec._fields if name != "blocks" or kind == "blocks"]
+        of_the_other = "allow_empty" if kind == "blocks" else "blocks"
+        fields = [name for name in StreamSpec._fields if name != of_the_other]
         stream = records(StreamSpec(**_of_kind(ctx, kind, fields, options)), events, full)
     sink = JsonLinesSink("-")
     while some := list(islice(stream, CHUNK)):

@@ -8,6 +8,7 @@ from typing import Any
 
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import Model
+from streamkarma.printable import shown
 
 
 def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[str] | None = None) -> Model:
@@ -53,12 +54,8 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     everything = [*zip(called, models, strict=True), *([] if base is None else [("the base", base)])]
     for name, model in everything:
         check_mergeable(called[0], models[0], name, model)
-        if base is not None and model.steps < base.steps:
-            # What it has learned would be lost.
-            raise UsageError(
-                f"{name} was not trained from the base model: it has learned {model.steps:,} events, "
-                f"and the base {base.steps:,}"
-            )
+        if base is not None:
+            _check_trained_from(base, name, model)
     merged = type(models[0])(**models[0]._get_params()) if base is None else deepcopy(base)
     began = merged.steps
     try:
@@ -68,6 +65,25 @@ def merge(models: Sequence[Model], base: Model | None = None, names: Sequence[st
     origins = [_origins(name, model, began) for name, model in zip(called, models, strict=True)]
     merged.merged_from = sorted(origin for each in origins for origin in each)
     return merged
+
+
+def _check_trained_from(base: Model, name: str, model: Model) -> None:
+    """Raise UsageError if a model has counted less than ``base``: what it has learned would be lost.
+
+    A foreign base that has counted less of everything cannot be recognised.
+    """
+    refusal = f"{name} was not trained from the base model"
+    if model.steps < base.steps:
+        raise UsageError(f"{refusal}: it has learned {model.steps:,} events, and the base {base.steps:,}")
+    if model.vocabulary.evicted > base.vocabulary.evicted:
+        return  # an attribute that was evicted may be gone, or counted anew
+    counts = model.values
+    for attribute, known in base.values.items():
+        count, before = counts.get(attribute, {}).get("values", 0), known.get("values", 0)
+        if count < before:
+            raise UsageError(
+                f"{refusal}: it has {count:,} values of {shown(attribute)}, and the base {before:,}"
+            )
 
 
 def check_mergeable(first_name: str, first: Model, name: str, model: Model) -> None:

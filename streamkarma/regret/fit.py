@@ -5,8 +5,8 @@ then fitted almost without regularisation: it is the best of its class. Held out
 would who has to predict new events: every fit chooses its C, by the loss being compared, on quarters held out
 of its own rows. In classification, the scores of any other baseline are calibrated by the affine map (one per
 column) with the smallest loss on the same rows (held out: on the other folds), so that a support vector
-machine is not penalised for having no probabilities. In regression, and for the hinge loss with more than two
-classes, they are used unchanged.
+machine is not penalised for having no probabilities; scores beyond those of these rows count as the outermost
+of them. In regression, and for the hinge loss with more than two classes, they are used unchanged.
 
 A class without rows in a fit has no scores of its own. In hindsight no row needs them; held out, it is scored
 as the rarest class that could have remained unseen.
@@ -200,12 +200,18 @@ class Fit:
         classes = self.loss in ("logistic", "hinge")
         if self.matched or not classes or (self.columns > 1 and self.loss == "hinge"):
             return lambda rows: rows
-        finite = scores[np.isfinite(scores)]
-        lowest, highest = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
+        finite = np.isfinite(scores)
+        known = finite.any(axis=0)
+        lowest = np.where(known, np.where(finite, scores, np.inf).min(axis=0), -1.0)
+        highest = np.where(known, np.where(finite, scores, -np.inf).max(axis=0), 1.0)
 
         def sure(rows: Floats) -> Floats:
-            """Scores, with the most extreme ones for unknown classes."""
-            return np.nan_to_num(rows, posinf=highest, neginf=lowest)
+            """Scores, but none beyond those that the map is fitted to.
+
+            Each fold chooses its own C: where that of the others is tiny, so are their scores, and the slope
+            that suits these would make a score of usual size certain.
+            """
+            return np.clip(rows, lowest, highest)
 
         if self.columns > 1:
             calibration = Calibration(sure(scores), y.astype(np.intp), weights)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamkarma.errors import UsageError
-from streamkarma.estimators.learners import Model
+from streamkarma.estimators.learners import KINDS, Model
+from streamkarma.parameters.checks import check_word
+from streamkarma.parameters.kinds import Integer, as_float
 from streamkarma.parameters.learning import LEARNING
 from streamkarma.parameters.running import RUNNING
 from streamkarma.parameters.words import NOW
+from streamkarma.printable import shown
 from streamkarma.runtime.fields import Fields
 from streamkarma.runtime.plan import NOTHING, Plan
 from streamkarma.runtime.session import Session
@@ -18,7 +22,7 @@ from streamkarma.spark.session import check_installed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Options that are fields of a plan with the same name.
+#: Options of both commands that are fields of a plan with the same name.
 _OF_PLAN = frozenset(
     {
         "model",
@@ -26,18 +30,21 @@ _OF_PLAN = frozenset(
         "positive",
         "learner",
         "unlabelled",
-        "predictions",
         "dead_letters",
         "summary",
-        "fail",
-        "fresh",
+        "strict",
         "quiet",
     }
 )
+#: Those of one command only.
+_OF_BACKFILL = _OF_PLAN | {"fail", "fresh"}
+_OF_STREAM = _OF_PLAN | {"predictions"}
+#: Names in the rows to score.
+_SCORED_FIELDS = ("target", "id", "weight", "ignore")
 
 
 def backfill(
-    data: DataFrame | str | Sequence[str],
+    data: DataFrame | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str = RUNNING["target"].default,
     *,
     partitions: int | None = None,
@@ -76,7 +83,7 @@ def backfill(
     Raises
     ------
     UsageError
-        If an option is unknown or Spark is missing.
+        If an option is unknown or invalid, or Spark is missing.
     RunError
         If the data cannot be read, or Spark fails.
 
@@ -93,18 +100,22 @@ def backfill(
     from streamkarma.spark.files import files_of
     from streamkarma.spark.inputs import Inputs
 
-    longest = options.pop("max_record_bytes", RUNNING["max_record_bytes"].default)
-    job = Backfill(plan_of({"target": target, "quiet": quiet, **options}), warm, tail)
-    if isinstance(data, (str, Sequence)):
-        paths = [data] if isinstance(data, str) else data
-        files = files_of(list(paths))
+    longest = _longest(options)
+    _check_count("partitions", partitions, 1, or_none=True)
+    _check_count("warm", warm, 0)
+    _check_count("tail", tail, 0)
+    named = {"target": target, "quiet": quiet, **options}
+    job = Backfill(plan_of(named, _OF_BACKFILL, "streamkarma backfill --help"), warm, tail)
+    if isinstance(data, (str, os.PathLike, Sequence)):
+        paths = [data] if isinstance(data, (str, os.PathLike)) else data
+        files = files_of([os.fspath(path) for path in paths])
         job.run(Inputs.of_files(SparkSession.builder.getOrCreate(), files, partitions, longest))
     else:
         job.run(Inputs.of_frame(data, partitions, longest))
     return job.session.task_model.model
 
 
-def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
+def predict(frame: DataFrame, model: Model | str | os.PathLike[str], **fields: Any) -> DataFrame:
     """Score the rows of a frame.
 
     Parameters
@@ -125,7 +136,7 @@ def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
     Raises
     ------
     UsageError
-        If a field is unknown or Spark is missing.
+        If a field is unknown, ``model`` is no model of streamkarma, or Spark is missing.
     ModelFileError
         If the file is not a model.
 
@@ -139,10 +150,15 @@ def predict(frame: DataFrame, model: Model | str, **fields: Any) -> DataFrame:
     from streamkarma.spark.reading import FrameReader, is_text
     from streamkarma.spark.states import State
 
-    plan = plan_of(fields)
-    if isinstance(model, str):
-        session = Session(plan._replace(model=model, learn=False), model, lambda _: None)
+    if unknown := sorted(set(fields) - set(_SCORED_FIELDS)):
+        raise UsageError(f"there is no field {unknown[0]!r}; the fields are {', '.join(_SCORED_FIELDS)}")
+    plan = Plan(fields=_fields_of(fields))
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        session = Session(plan._replace(model=path, learn=False), path, lambda _: None)
         state = State.of(session.task_model.model, session.described())
+    elif type(model) not in KINDS.values():
+        raise UsageError(f"model must be a model of streamkarma or its path, not {shown(model)}")
     else:
         names = {**Fields()._asdict(), **plan.fields}
         state = State.of(model, {"fields": names, "events": 0, "unlabelled": "learn", "share_label": "on"})
@@ -204,7 +220,7 @@ def attach(
     Raises
     ------
     UsageError
-        If an option is unknown, or differs from the one that the stream was started with.
+        If an option is unknown or invalid, or differs from the one that the stream was started with.
     RunError
         If the topics cannot be read, or Spark fails.
 
@@ -217,27 +233,64 @@ def attach(
 
     from streamkarma.spark.streaming import Stream, Subscription
 
-    longest = options.pop("max_record_bytes", RUNNING["max_record_bytes"].default)
-    names = [topics] if isinstance(topics, str) else topics
-    read = Subscription(names, brokers, checkpoint, start, every, most, until_end, longest, settings)
-    stream = Stream(plan_of({"predictions": None, "target": target, "quiet": quiet, **options}), read)
+    longest = _longest(options)
+    check_word("start", start, ("earliest", "latest"))
+    _check_count("most", most, 1, or_none=True)
+    if not 0 < as_float(every) < float("inf"):
+        raise UsageError(f"every must be a number above 0, not {shown(every)}")
+    topics = [topics] if isinstance(topics, str) else topics
+    read = Subscription(topics, brokers, checkpoint, start, every, most, until_end, longest, settings)
+    named = {"target": target, "quiet": quiet, **options}
+    stream = Stream(plan_of(named, _OF_STREAM, "streamkarma stream --help"), read)
     stream.run(SparkSession.builder.getOrCreate())
     return stream.session.task_model.model
 
 
-def plan_of(options: dict[str, Any]) -> Plan:
+def plan_of(options: dict[str, Any], of_plan: Collection[str], listed: str) -> Plan:
     """A plan from options by name.
+
+    Parameters
+    ----------
+    options
+        The options.
+    of_plan
+        Which fields of a plan may be among them.
+    listed
+        Where all options are listed.
 
     Raises
     ------
     UsageError
-        If an option is unknown.
+        If an option is unknown, or has a value that it does not take.
     """
     fields = {name: value for name, value in options.items() if name in Fields._fields and name != "full"}
     # Without entities, the time is not a parameter of the learner.
     timed = "entity" in options and options.get("time") != NOW
     learned = {name: options[name] for name in options if name in LEARNING and (timed or name != "time")}
-    known = {name: value for name, value in options.items() if name in _OF_PLAN}
+    known = {name: value for name, value in options.items() if name in of_plan}
     if unknown := sorted(set(options) - set(fields) - set(learned) - set(known)):
-        raise UsageError(f"there is no option {unknown[0]!r}; see streamkarma backfill --help")
-    return Plan(**{"predictions": None, **known}, fields=fields, options=learned)
+        raise UsageError(f"there is no option {unknown[0]!r}; see {listed}")
+    for name in ("task", "learner", "unlabelled"):
+        words = RUNNING[name].kind
+        if isinstance(words, tuple) and known.get(name) is not None:
+            check_word(name, known[name], words)
+    return Plan(**{"predictions": None, **known}, fields=_fields_of(fields), options=learned)
+
+
+def _fields_of(names: dict[str, Any]) -> dict[str, Any]:
+    """Names of fields, of which ``ignore`` may be a single one."""
+    ignore = names.get("ignore")
+    return {**names, "ignore": (ignore,)} if isinstance(ignore, str) else names
+
+
+def _longest(options: dict[str, Any]) -> int:
+    """Remove the maximum length of a record from the options."""
+    longest = options.pop("max_record_bytes", RUNNING["max_record_bytes"].default)
+    _check_count("max_record_bytes", longest, 1)
+    return int(longest)
+
+
+def _check_count(name: str, value: Any, least: int, or_none: bool = False) -> None:
+    """Raise UsageError if an option is no integer, or less than ``least``."""
+    if not Integer(least).holds(value) and not (or_none and value is None):
+        raise UsageError(f"{name} must be {Integer(least)}, not {shown(value)}")

@@ -79,5 +79,6 @@ class Scoring:
         """The input with its lines numbered, and the number of the first event of each part."""
         with watched(inputs.frame.sparkSession.sparkContext, "counting", self._progress.say):
             rows = collected(over_parts(inputs.frame, inputs.reader, Count(model)))
-        events, lines = zip(*(orjson.loads(row.data) for row in rows), strict=True)
-        return inputs.numbered(dict(enumerate(lines))), list(accumulate(events, initial=1))
+        counted = [orjson.loads(row.data) for row in rows]
+        lines = dict(enumerate(lines for _, lines in counted))
+        return inputs.numbered(lines), list(accumulate((events for events, _ in counted), initial=1))

@@ -125,7 +125,8 @@ def translated() -> Iterator[None]:
 
 def _reason(text: str) -> str:
     """The line of a stack trace that states the error."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # py4j puts ": " before what Java says.
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if not line.startswith(("at ", "File ", "Traceback", "^", "..."))]
     caused = [line for line in plain if "Error: " in line or "Exception: " in line]
     chosen = (caused or plain or lines or ["it stopped"])[-1 if caused else 0]

@@ -46,7 +46,9 @@ def merged_parts(parts: DataFrame, base: bytes, names: Sequence[str]) -> State:
 
 
 def merged_rows(base: bytes, rows: list[Row], names: Sequence[str]) -> State:
-    """The state of a few parts, merged here; see ``merged_parts``."""
+    """The state of a few parts, merged here; see ``merged_parts``. Without any, that is the base."""
+    if not rows:
+        return State.from_bytes(base, "the base")
     last = merge_rows(base, names, rows)
     check(last)
     return State.from_bytes(last.data, "the merged model")
