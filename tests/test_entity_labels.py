@@ -52,6 +52,14 @@ def carried(model: Any, event: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name.startswith("label.")}
 
 
+def test_a_label_of_negative_zero_is_zero(tmp_path: Path) -> None:
+    model = ExplicitKARMARegressor(entity="shop")
+    for y in (0.0, -0.0, 1.5) * 3:
+        model.learn_one({"shop": "s"}, y)
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").predict_one({"shop": "s"}) == model.predict_one({"shop": "s"})
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_labels_are_remembered_whichever_way_events_come(way: str) -> None:
     model, labels = WAYS[way]

@@ -159,6 +159,16 @@ def test_explaining_leaves_no_trace() -> None:
         assert one.decision_one(x) == other.decision_one(x), learner
 
 
+def test_a_new_name_is_not_explained_by_the_one_that_made_room() -> None:
+    model = ExplicitKARMAClassifier(max_attributes=4)
+    for x, y in stream(150, 2):
+        model.learn_one({name: value for name, value in x.items() if name != "kind"}, y)
+    # As the loop explains an event that is learned next.
+    events = model.read([{"new": 1.0, "b": 1.0}], [True])
+    contributions = columns_of(model, events).contributions
+    assert contributions["new"] == 0.0 != contributions["b"]
+
+
 @pytest.mark.parametrize("carry", ["fill", "last"])
 def test_what_might_be_said_is_not_remembered_of_an_entity(carry: str) -> None:
     one, other = (KARMAMixtureClassifier(entity="device", carry=carry) for _ in range(2))

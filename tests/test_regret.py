@@ -543,6 +543,16 @@ class TestSums:
         again = SufficientStats.restored(*stats.state())
         assert again.best(name) == stats.best(name)
 
+    def test_with_too_many_coordinates_nothing_is_left_of_the_earlier_ones(self) -> None:
+        block = Block(np.array([0, 1, 2]), np.int32([1, 2]), np.int32([1, 1 << 30]), np.ones(2))
+        one, two, facts = SufficientStats(), SufficientStats(), facts_of(np.arange(2.0))
+        one.add(block, np.array([0, 1]), facts)
+        for row in range(2):
+            two.add(block, np.array([row]), facts[[row]])
+        assert two.closed
+        assert repr(one.state()) == repr(two.state())
+        assert SufficientStats.restored(*two.state()).closed
+
     @pytest.mark.parametrize("size", [1, 3, 20])
     @pytest.mark.parametrize("far", [0.0, 1.7e9, -1e9])
     def test_they_agree_with_the_stored_events(self, size: int, far: float) -> None:

@@ -95,7 +95,8 @@ class SufficientStats:
         needed = int(coordinates.max(initial=-1)) + 1
         if needed > MOST:
             self.closed = True
-            self.matrix = np.zeros((2, 2))
+            # What was there before depends on where this block began.
+            self.matrix, self.owners = np.zeros((2, 2)), np.zeros(0, np.int32)
             return
         if needed > known:
             larger = np.zeros((2 + 2 * needed, 2 + 2 * needed))

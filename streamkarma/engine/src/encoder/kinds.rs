@@ -29,7 +29,7 @@ impl Encoder {
         match number {
             Some(number) => {
                 self.count(name, Unclean::Spelled);
-                self.observe(name, None, number + 0.0);
+                self.observe(name, None, number);
             }
             None => {
                 self.count(name, Unclean::Nothing);

@@ -53,8 +53,7 @@ impl Encoder {
     fn measure(&mut self, name: Name, value: f64) {
         let may_be_odd = value >= EPOCH || !self.rules.kinds.is_empty();
         if !(may_be_odd && self.odd_number(name, value)) {
-            // Normalise negative zero.
-            self.observe(name, None, value + 0.0);
+            self.observe(name, None, value);
         }
     }
 
@@ -146,7 +145,10 @@ impl Encoder {
         }
     }
 
+    /// Read a value without any rules: a number, or a category with the value 1.
     pub(super) fn observe(&mut self, name: Name, category: Option<&[u8]>, value: f64) {
+        // Normalise negative zero, which would be another number where values are counted.
+        let value = value + 0.0;
         let Some(attribute) = self.vocabulary.find(name) else {
             return self.remember(None, name, category, value);
         };

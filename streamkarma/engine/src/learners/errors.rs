@@ -36,11 +36,13 @@ impl Errors {
     /// the change, with weights as above.
     pub fn observe(&mut self, error: f64, weight: f64) -> Option<f64> {
         let (error, weight) = (error.clamp(0.0, 1.0), weight.min(1.0));
-        let rest = self.part[0] + weight - 1.0;
-        if rest < 0.0 {
-            self.part = [self.part[0] + weight, self.part[1] + weight * error];
+        let sum = self.part[0] + weight;
+        if sum < 1.0 {
+            self.part = [sum, self.part[1] + weight * error];
             return None;
         }
+        // Below 1 even when rounded, unlike sum - 1: ten weights of 0.1 add up to just less than one error.
+        let rest = (self.part[0] - (1.0 - weight)).max(0.0);
         let whole = (self.part[1] + (weight - rest) * error).min(1.0);
         self.part = [rest, rest * error];
         for (sum, more) in self.batch.iter_mut().zip([1.0, whole, whole * whole]) {
@@ -114,6 +116,21 @@ mod tests {
         assert_eq!(alarm(1, 9.0, 700, 400), alone);
     }
 
+    fn assert_round_trip(errors: &Errors) {
+        let back = Errors::new(2).restored(errors.state()).unwrap();
+        assert_eq!(back.state(), errors.state());
+    }
+
+    #[test]
+    fn rounded_sums_of_weights_round_trip() {
+        for times in 1..100 {
+            let mut errors = Errors::new(2);
+            (0..times).for_each(|_| _ = errors.observe(1.0, 1.0 / f64::from(times)));
+            errors.observe(1.0, 1.0);
+            assert_round_trip(&errors);
+        }
+    }
+
     #[test]
     fn weights_add_up() {
         let mut errors = Errors::new(2);
@@ -124,7 +141,6 @@ mod tests {
         assert_eq!(errors.len(), 14);
         assert_eq!(errors.batch[0] + errors.part[0].round(), 1.0);
         assert!((errors.window.mean() - 0.5).abs() < 1e-12);
-        let back = Errors::new(2).restored(errors.state()).unwrap();
-        assert_eq!(back.state(), errors.state());
+        assert_round_trip(&errors);
     }
 }

@@ -18,7 +18,7 @@ type Explained<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predict event `t` and explain its scores. A mixture needs the scores of external experts, and the ticket of an event
+/// Predict event `t` and explain its scores, before any of the events is learned. A mixture needs the scores of external experts, and the ticket of an event
 /// that was predicted before its label arrived, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1
 /// except in a regression.
 #[pyfunction]
@@ -39,6 +39,12 @@ pub fn explain<'py>(
     if external_scores.len() != wanted {
         let given = external_scores.len();
         return Err(PyValueError::new_err(format!("{wanted} scores of external experts, not {given}")));
+    }
+    if t == 0
+        && let Some(evicted) = block.evicted_before(t)
+    {
+        // Otherwise its new names would be explained by what was learned of the old ones in their place.
+        inner.forget(evicted);
     }
     let unit = Unit { centre: unit.0, spread: unit.1 };
     let explanation =

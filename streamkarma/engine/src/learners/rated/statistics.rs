@@ -103,10 +103,13 @@ impl Rated {
             false => f64::from(u8::from(*number == class)),
         };
         let labels: Vec<f64> = self.classes.iter().map(label).collect();
-        let since = self.waiting.take(lesson.ticket).unwrap_or_else(|| self.table.clock());
+        // Without a number nothing depends on it, and alone the event would not even come here.
+        let has_number = has_number(event);
+        let since = has_number.then(|| self.waiting.take(lesson.ticket)).flatten();
+        let since = since.unwrap_or_else(|| self.table.clock());
         let own = Own { labels: &labels, weight: lesson.weight, since };
         let take = |counted: LabelsMut, keep: f64| counted.take(&labels, lesson.weight, keep);
-        let mut others = if has_number(event) { self.of_categories(event) } else { vec![] };
+        let mut others = if has_number { self.of_categories(event) } else { vec![] };
         let mut at = 0;
         while at < event.len() {
             let Some(keys) = Keys::at(event, at) else {

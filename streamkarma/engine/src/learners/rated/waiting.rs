@@ -70,7 +70,32 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::Lines;
+    use super::super::{Rated, Settings};
     use super::*;
+    use crate::block::{Block, Event};
+    use crate::learner::{Learner, Lesson};
+    use crate::rate_key::{as_value, key_of, neighbourhood_of};
+
+    #[test]
+    fn event_whose_number_is_no_longer_a_name_is_learned_the_same_alone_and_in_a_block() {
+        let keys = [as_value(key_of(1, b"7")), as_value(neighbourhood_of(1, b"0"))];
+        let with_name = Event::of(&[1; 2], &[1; 2], &keys);
+        let settings = Settings { rates: 1, regression: false, scale: false, longest: f64::INFINITY };
+        let mut single = Rated::new(Box::new(Lines::new()), settings);
+        single.step(with_name, Lesson { ticket: 5, ..Lesson::NONE }, &mut [0.0]);
+        let mut whole = single.clone();
+        let lessons = [Lesson { ticket: 5, ..Lesson::of(1.0) }, Lesson::of(-1.0)];
+        // The first event has only its number by now, and the second only a category.
+        let values = [1.5, as_value(key_of(2, b"a"))];
+        let both = Event::of(&[1, 2], &[7, 2], &values);
+        let block = Block { starts: &[0, 1, 2], ..Block::of(&both, &[0, 2]) };
+        whole.run(&block, &lessons, &mut [0.0; 2], &mut [0.0; 2]);
+        for (t, lesson) in lessons.into_iter().enumerate() {
+            single.step(block.event(t), lesson, &mut [0.0]);
+        }
+        assert_eq!(single.state(), whole.state());
+    }
 
     #[test]
     fn states_round_trip_and_invalid_ones_are_refused() {
