@@ -18,9 +18,10 @@ type Explained<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predict event `t` and explain its scores, before any of the events is learned. A mixture needs the scores of external experts, and the ticket of an event
-/// that was predicted before its label arrived, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1
-/// except in a regression.
+/// Predict event `t` and explain its scores, before any of the events is learned.
+///
+/// A mixture needs the scores of external experts, and the ticket of an event that was predicted before its label
+/// arrived, 0 for none. The `unit` of scores is its centre and its spread; 0 and 1 except in a regression.
 #[pyfunction]
 pub fn explain<'py>(
     py: Python<'py>,
