@@ -177,6 +177,17 @@ def relative(weights: Array) -> Array:
     return np.asarray(weights / np.maximum(means, 1.0))
 
 
+def with_laplace(chances: Array, labels: Array, weights: Array) -> Array:
+    """Probabilities of +1; a class that has had no label keeps the one of Laplace's rule of succession."""
+    negative, positive = (
+        np.concatenate([[0.0], np.cumsum(np.where(labels > 0, is_positive, not is_positive) * weights)[:-1]])
+        for is_positive in (False, True)
+    )
+    least = np.where((positive == 0) & (negative > 0), 1 / (negative + 2), 0.0)
+    most = np.where((negative == 0) & (positive > 0), 1 - 1 / (positive + 2), 1.0)
+    return np.clip(chances, least, most)
+
+
 def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -> tuple[Array, Array, Array]:
     """The probability of +1 in a mixture for two classes, before each event is learned.
 
@@ -214,7 +225,11 @@ def two_classes(scores: Array, labels: Array, weights: Array, observed: Array) -
         for e, each in enumerate(own):
             each.step_logit(features[e], slopes[e], weight, drift)
             each.at[:2] = np.maximum(each.at[:2], [-start[e], 0])
-    return np.array(mixed), np.array(likelihoods), np.array(after)
+    return (
+        with_laplace(np.array(mixed), labels, relative(weights)),
+        np.array(likelihoods),
+        np.array(after),
+    )
 
 
 def several_classes(scores: Array, labels: Array) -> Array:
@@ -341,4 +356,6 @@ def by_last_errors(kind: str, said: Array, labels: Array) -> Array:
         residuals += (1 - kept)[:, None] * (np.clip(true - members[0], -10, 10) - residuals)
         means += (1 - kept)[:, None] * ((2 * true - 1 if kind == "two" else true) - means)
         last = [label, *last[:1]]
+    if kind == "two":
+        return with_laplace(np.array(mixed)[:, 0], labels, np.ones(len(labels)))[:, None]
     return np.array(mixed)

@@ -22,13 +22,15 @@ impl Aggregator {
         let logit = log(chance / (1.0 - chance));
         mixed[0] = logit;
         if label.is_nan() {
-            return f64::NAN;
+            return self.succession.bound(&mut mixed[0], label, f64::NAN);
         }
         let truth = if label > 0.0 { 1.0 } else { 0.0 };
+        let loss = self.succession.bound(&mut mixed[0], label, -log(1.0 - (truth - chance).abs()));
         if count.weight > 0.0 {
+            self.succession.observe(label, count.weight);
             self.learn_two(truth, count, -log(1.0 - chance) - chance * logit);
         }
-        -log(1.0 - (truth - chance).abs())
+        loss
     }
 
     /// The probability of the label +1.

@@ -8,7 +8,6 @@ use super::relevance::Relevance;
 use super::running::Stage;
 use crate::block::Event;
 use crate::learner::Lesson;
-use crate::math::{exp, log1p};
 
 /// The components of a mixture besides its experts.
 pub struct Mixing<'m> {
@@ -57,6 +56,7 @@ impl Mixing<'_> {
     pub fn mix(&mut self, event: &Event, lesson: &Lesson, mixed: &mut [f64]) -> f64 {
         let observed = [event.len() as f64, -self.relevance.open(event)];
         let unit = self.aggregator.unit();
+        let succession = self.aggregator.succession;
         let (loss, is_late) = self.mix_row(observed, lesson, mixed);
         if lesson.is_learned() {
             if self.aggregator.is_of_two() {
@@ -76,21 +76,9 @@ impl Mixing<'_> {
         };
         match self.aggregator {
             Aggregator { regression: true, .. } => self.correct(lesson, mixed, loss),
-            Aggregator { classes: 1, .. } => self.allow_for_another_class(lesson, &mut mixed[0], loss),
+            Aggregator { classes: 1, .. } => succession.bound(&mut mixed[0], lesson.label, loss),
             _ => loss,
         }
-    }
-
-    /// Bound the log-odds while all labels were of one class; returns their loss, which was `loss`.
-    fn allow_for_another_class(&mut self, lesson: &Lesson, mixed: &mut f64, loss: f64) -> f64 {
-        let Aggregator { succession, mean_weight, .. } = &mut *self.aggregator;
-        let bounded = succession.bound(*mixed);
-        let is_other = bounded != *mixed;
-        *mixed = bounded;
-        if lesson.is_learned() {
-            succession.observe(lesson.label, mean_weight.relative(lesson.weight));
-        }
-        if is_other { log1p(exp(-lesson.label * bounded)) } else { loss }
     }
 
     /// Correct the number that is predicted by the targets before it; returns its loss, which was `loss`.

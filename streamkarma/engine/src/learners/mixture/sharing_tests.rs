@@ -3,7 +3,6 @@
 use super::Mixture;
 use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::relevance::Relevance;
-use super::succession::Succession;
 use crate::block::Block;
 use crate::learner::{Learner, Lesson};
 use crate::learners::explicit::Explicit;
@@ -135,7 +134,7 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
         expert.run(&stream.block(0, EVENTS), &lessons, &mut scores, &mut losses);
         all_scores.push(scores);
     }
-    let (mut relevance, mut succession) = (Relevance::default(), Succession::default());
+    let mut relevance = Relevance::default();
     let mut mixed = vec![0.0; EVENTS * columns];
     for (t, (lesson, mixed)) in lessons.iter().zip(mixed.chunks_exact_mut(columns)).enumerate() {
         let row: Vec<f64> =
@@ -143,13 +142,8 @@ fn expected(experts: Vec<Box<dyn Learner>>, stream: &Stream, classes: usize, reg
         let event = stream.block(t, t + 1).event(0);
         let observed = [event.len() as f64, -relevance.open(&event)];
         mixing.step(ExpertScores { scores: &row, observed }, lesson.label, Count::of(lesson.weight), mixed);
-        let (is_of_two, before) = (mixing.is_of_two(), mixed[0]);
-        if is_of_two {
-            mixed[0] = succession.bound(before);
-        }
-        if is_of_two && lesson.is_learned() {
-            relevance.learn(&event, before);
-            succession.observe(lesson.label, mixing.mean_weight.relative(lesson.weight));
+        if mixing.is_of_two() && lesson.is_learned() {
+            relevance.learn(&event, mixed[0]);
         }
     }
     mixed
