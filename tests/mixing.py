@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
+from scipy.special import expit as sigmoid
 
 from streamkarma.core.mixture import Mixture
 from streamkarma.core.sgd import Sgd
@@ -20,10 +21,6 @@ from tests.test_support import block_of
 LIMIT = np.log(1e6 - 1)
 #: The fixed share: weight that is redistributed equally to all members with every event.
 SHARE = 1e-3
-
-
-def sigmoid(logit: Any) -> Any:
-    return 1 / (1 + np.exp(-logit))
 
 
 def softmax(logits: Array) -> Array:

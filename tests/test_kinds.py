@@ -235,7 +235,7 @@ def test_dates_and_times_of_python_are_times() -> None:
     assert told_by(ample(), {"t": when}) == expected
     assert told_by(ample(), {"t": np.datetime64(when)}) == expected
     assert told_by(ample(), {"t": when.date()}) == told_by(ample(), {"t": "2026-11-22"})
-    assert told_by(ample(), {"t": np.datetime64("NaT")}) == {}
+    assert told_by(ample(), {"t": np.datetime64("NaT", "s")}) == {}
 
 
 def exceptions(values: list[float], **options: Any) -> Encoder:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit as sigmoid
 
 from streamkarma import KARMAMixtureRegressor, load, save
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
@@ -23,7 +24,6 @@ from tests.mixing import (
     mixture_of_scores,
     numbers,
     several_classes,
-    sigmoid,
     silent,
     two_classes,
     with_silent,
