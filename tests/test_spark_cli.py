@@ -70,6 +70,18 @@ def test_a_spark_that_does_not_start_says_why(streamkarma: Program, tmp_path: Pa
     )
 
 
+@pytest.mark.slow  # Spark tries for a minute.
+def test_a_master_that_does_not_answer_is_a_spark_that_does_not_start(
+    streamkarma: Program, events: str
+) -> None:
+    done = streamkarma(
+        "backfill", events, "--model", "m", "--task", "binary", "--master", "spark://127.0.0.1:9"
+    )
+    assert done.code == 1
+    assert "masters are unresponsive" in done.stderr
+    assert done.stderr.splitlines()[-1] == "streamkarma: Spark did not start; its messages above say why"
+
+
 def test_what_java_says_is_one_line() -> None:
     stack = (
         "An error occurred while calling o9.run.\n: java.lang.RuntimeException: over\n\tat org.apache.Spark"

@@ -65,6 +65,7 @@ def started(
     if "PYSPARK_GATEWAY_PORT" not in os.environ and not _has_java():
         raise UsageError("Spark needs Java 17 or newer: install it, or set JAVA_HOME to its folder")
     import pyspark
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -92,6 +93,11 @@ def started(
                 raise
             packages = str(conf.get("spark.jars.packages", ""))
             raise RunError(_NOT_STARTED + (packages and _FETCHING.format(packages))) from error
+        except Py4JError as error:
+            # It stops by itself where, for instance, its master does not answer.
+            if "stopped SparkContext" not in str(error):
+                raise
+            raise RunError(_NOT_STARTED) from error
         if logs_by_default:
             jvm: Any = spark._jvm
             log4j = jvm.org.apache.logging.log4j

@@ -36,7 +36,7 @@ pub fn ensure_alike(alike: bool) -> Result<(), Refused> {
 /// If it has to.
 pub fn ensure_movable(hashed: bool, translation: &Translation) -> Result<(), Refused> {
     let why = "a model whose table is hashed can only be merged with models that have the same names in the \
-               same places; begin them from a common base";
+               same places; begin them from a common base that knows all of them";
     ensure(!hashed || !translation.moves_names(), why)
 }
 
