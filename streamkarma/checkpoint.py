@@ -36,6 +36,9 @@ TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
 LONGEST_HEADER = 1 << 28
 #: Maximum number of characters of an integer; a longer one exceeds all floats, and is invalid.
 _MOST_DIGITS = 310
+#: Maximum product of the dimensions of an array other than 0: an empty array takes no bytes, whatever the others
+#: are, but numpy refuses to make it.
+_LARGEST_PRODUCT = 1 << 40
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 
@@ -301,13 +304,15 @@ def _layouts(what: str, shapes: Any) -> list[Layout]:
         ]
     except (TypeError, ValueError):
         layouts = [Layout("", np.dtype(np.bool_), (-1,))]
-    sound = all(
-        isinstance(name, str) and len(shape) <= 4 and all(type(n) is int and n >= 0 for n in shape)
-        for name, _, shape in layouts
-    )
+    sound = all(isinstance(layout.name, str) and _is_shape(layout.shape) for layout in layouts)
     if not sound or len({layout.name for layout in layouts}) < len(layouts):
         raise ModelFileError(f"{what} is not a model: its arrays do not match its header")
     return layouts
+
+
+def _is_shape(shape: tuple[Any, ...]) -> bool:
+    are_counts = len(shape) <= 4 and all(type(n) is int and n >= 0 for n in shape)
+    return are_counts and math.prod(n or 1 for n in shape) <= _LARGEST_PRODUCT
 
 
 def _arrays(what: str, layouts: list[Layout], content: bytes) -> Arrays:

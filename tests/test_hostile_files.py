@@ -89,6 +89,8 @@ def test_what_is_no_json_of_ours_is_refused(tmp_path: Path, text: bytes) -> None
         *([["a", "<f8"]], [["a", "O", [1]]], [[1, "<f8", [1]]], [["a", "<f8", 1]], [["a", "<f8", [-1]]]),
         *([["a", "<f8", [True]]], [["a", "<f8", [1.0]]], [["a", "<f8", [1, 1, 1, 1, 1]]]),
         [["a", "<f8", [0]], ["a", "<f8", [1]]],
+        *([["a", "<f8", [1]], ["b", "<f8", [0, size]]] for size in (1 << 62, 10**30)),
+        [["a", "<f8", [1 << 62, 1 << 62]]],
     ],
 )
 def test_arrays_that_are_none_are_refused(tmp_path: Path, arrays: Any) -> None:
@@ -98,7 +100,7 @@ def test_arrays_that_are_none_are_refused(tmp_path: Path, arrays: Any) -> None:
 
 
 def test_arrays_larger_than_the_file_are_not_made(tmp_path: Path) -> None:
-    text = json.dumps({"format": checkpoint.FORMAT, "arrays": [["a", "<f8", [1 << 62, 1 << 62]]]}).encode()
+    text = json.dumps({"format": checkpoint.FORMAT, "arrays": [["a", "<f8", [1 << 20, 1 << 20]]]}).encode()
     with pytest.raises(ModelFileError, match="is truncated or altered"):
         checkpoint.read(sealed(tmp_path / "file", text, bytes(80)))
 

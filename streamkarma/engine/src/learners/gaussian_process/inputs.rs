@@ -4,7 +4,8 @@ use super::kernel::{Kernel, SHARED};
 use crate::block::Evicted;
 use crate::learners::row::{NOBODY, Row};
 use crate::learners::table::Table;
-use crate::scale::CLIP;
+use crate::math::within;
+use crate::scale::{CLIP, LARGEST};
 
 /// Coordinates observed in fewer events than this are not inputs, nor are indicators of those missing in fewer.
 pub const RAREST: usize = 2;
@@ -28,7 +29,8 @@ impl Input {
     fn of(coordinate: u32, is_absence: bool, values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let there = values.filter(|value| !value.is_nan());
         let count = there.clone().count() as f64;
-        let mean = there.clone().sum::<f64>() / count;
+        // Rounding may take the mean of the largest values beyond their bound.
+        let mean = within(there.clone().sum::<f64>() / count, LARGEST);
         let variance = there.map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
         let factor = 1.0 / variance.sqrt();
         (variance > 0.0 && factor.is_finite()).then_some(Self { coordinate, is_absence, mean, factor })

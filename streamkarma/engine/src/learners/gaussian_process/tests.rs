@@ -230,6 +230,16 @@ fn extreme_input_stays_finite() {
 }
 
 #[test]
+fn a_constant_beyond_the_bound_can_be_saved() {
+    let mut model = new(0.0);
+    let event = Event::of(&[0, 1], &[0, 1], &[1.0, -1e300]);
+    for _ in 0..40 {
+        model.step(event, Lesson::of(-2.3), &mut [0.0]);
+    }
+    new(0.0).restore(&model.state(), 2, 2).unwrap();
+}
+
+#[test]
 fn identical_events_predict_their_target() {
     let mut model = new(1.0);
     let event = Event::of(&[0, 1], &[0, 1], &[1.0, 0.5]);
