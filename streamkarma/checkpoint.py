@@ -36,8 +36,7 @@ TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
 LONGEST_HEADER = 1 << 28
 #: Maximum number of characters of an integer; a longer one exceeds all floats, and is invalid.
 _MOST_DIGITS = 310
-#: Maximum product of the dimensions of an array other than 0: an empty array takes no bytes, whatever the others
-#: are, but numpy refuses to make it.
+#: Maximum product of an array's dimensions other than 0: an empty one takes no bytes, but numpy has a limit.
 _LARGEST_PRODUCT = 1 << 40
 _DIGEST_SIZE = hashlib.sha256().digest_size
 

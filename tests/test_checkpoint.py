@@ -166,6 +166,18 @@ def test_a_run_beside_the_model_that_is_none(tmp_path: Path) -> None:
         run_of(model=str(tmp_path / "model"))
 
 
+@pytest.mark.parametrize("task", ["auto", "binary", "multiclass"])
+def test_a_task_is_not_open_where_the_labels_settle_it(tmp_path: Path, task: str) -> None:
+    state = {"task": task, "settled": False, "positive": None, "options": {}}
+    for labels in ([True], ["red"], [1, 2]):
+        model = KARMAClassifier()
+        for label in labels:
+            model.learn_one({"a": 1.0}, label)
+        save(model, tmp_path / "model", {"task": state})
+        with pytest.raises(ModelFileError, match="was not written by streamkarma learn"):
+            describe(str(tmp_path / "model"))
+
+
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04pickle", b"PK\x03\x04"])
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "model").write_bytes(content)

@@ -257,6 +257,11 @@ class TaskModel:
             "options": self._options,
         }
 
+    def _may_be_open(self) -> bool:
+        """Whether the labels so far, if there are any, may be of either task."""
+        known = self.model.classes if isinstance(self.model, BaseClassifier) else None
+        return self.task == "auto" and known is not None and known[1:] == [] and all(map(_is_number, known))
+
     def _check_resumed(self) -> None:
         """Raise ValueError if the model does not fit the task, or was made with other options."""
         regression = isinstance(self.model, BaseRegressor)
@@ -288,10 +293,10 @@ class TaskModel:
             task_model.settled = True
         else:
             task_model.task, task_model.settled = str(state["task"]), state["settled"]
-            if type(task_model.settled) is not bool or not (
-                task_model.settled or isinstance(model, BaseClassifier)
-            ):
-                raise ValueError("only a classifier waits for labels that settle its task")
+            if type(task_model.settled) is not bool or not (task_model.settled or task_model._may_be_open()):
+                raise ValueError(
+                    "only a classifier with at most one label waits for one that settles its task"
+                )
             task_model.positive = state["positive"]
             task_model._options = dict(state["options"])
             task_model._check_resumed()
