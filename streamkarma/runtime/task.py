@@ -294,9 +294,7 @@ class TaskModel:
         else:
             task_model.task, task_model.settled = str(state["task"]), state["settled"]
             if type(task_model.settled) is not bool or not (task_model.settled or task_model._may_be_open()):
-                raise ValueError(
-                    "only a classifier with at most one label waits for one that settles its task"
-                )
+                raise ValueError("a model whose task is open has at most one label, a number")
             task_model.positive = state["positive"]
             task_model._options = dict(state["options"])
             task_model._check_resumed()
