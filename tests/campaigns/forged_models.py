@@ -57,6 +57,9 @@ class Raw:
         self.text = text
 
 
+_WORDS = ["rain", "sun", "wind", "snow", "fog"]
+
+
 def _records(task: str, count: int) -> list[dict[str, Any]]:
     rng = random.Random(1)
     labels: dict[str, Callable[[], Any]] = {
@@ -68,13 +71,19 @@ def _records(task: str, count: int) -> list[dict[str, Any]]:
     made = []
     for i in range(count):
         record: dict[str, Any] = {f"x{k}": rng.gauss(0.0, 1.0) for k in range(4) if rng.random() < 0.6}
-        record |= {"kind": rng.choice("abc"), "id": i}
+        record |= {"kind": rng.choice("abc"), "id": i, "who": rng.randrange(5)}
+        record |= {
+            "at": 1.7e9 + 600.0 * i,
+            "said": " ".join(rng.choices(_WORDS, k=4)),
+            "has": _WORDS[: i % 3],
+        }
         if rng.random() < 0.8:
             record["y"] = labels[task]()
         made.append(record)
     return made
 
 
+_ENTITIES = {"entity": "who", "time": "at", "carry_labels": True}
 _KINDS: list[dict[str, Any]] = [
     {"learner": "karma"},
     {"learner": "karma", "options": {"budget": 5, "average": True}},
@@ -92,7 +101,12 @@ _KINDS: list[dict[str, Any]] = [
     {"learner": "boosting", "options": {"window": 100}},
     {"learner": "neighbors", "options": {"window": 20, "neighbors": 3}},
     {"learner": "auto", "options": {"budget": 8}},
+    {"learner": "auto", "options": {"budget": 8, "carry": "last", "coverage": 0.9, **_ENTITIES}},
+    {"learner": "bins", "options": {"table_bits": 8, "carry_for": 3600.0, **_ENTITIES}},
+    {"learner": "explicit", "options": {"class_weight": "balanced", "threshold": "balanced"}},
 ]
+#: Options that regressors do not have.
+_OF_CLASSES = ("class_weight", "threshold")
 
 
 def samples(folder: Path) -> list[Sample]:
@@ -103,6 +117,8 @@ def samples(folder: Path) -> list[Sample]:
             options = dict(kind.get("options", {}))
             if "loss" in options:
                 options["loss"] = "huber" if task == "regression" else "hinge"
+            if task == "regression":
+                options = {name: value for name, value in options.items() if name not in _OF_CLASSES}
             path = str(folder / f"{number}{task}")
             more: dict[str, Any] = {} if number % 2 else {"pending": 9, "regret": "zero", "regret_memory": 30}
             plan = Plan(model=path, task=task, fields={"id": "id", "ignore": ("x9",)}, quiet=True,
