@@ -24,7 +24,13 @@ Stream = Callable[[random.Random, int, bool], list[Event]]
 
 _FORGET = [None, None, 1, 1.5, 2, 3, 50, 1e12]
 _SHARED = {"scale": [True, True, False], "forget": _FORGET, "max_attributes": [16384, 16384, 1, 3],
-           "max_coordinates": [16384, 16384, 1, 5]}  # fmt: skip
+           "max_coordinates": [16384, 16384, 1, 5], "entity": [None, None, "b", "a"],
+           "carry": ["fill", "last", "off"], "carry_labels": [False, True],
+           "carry_for": [None, 1e-9, 5, 1e12], "max_entities": [100_000, 1, 3],
+           "coverage": [None, None, 0.01, 0.9, 0.999]}  # fmt: skip
+#: Of classifiers.
+_COSTS = {"class_weight": [None, "balanced", {"c1": 1e12, "c2": 1e-12}], "threshold": [None, "balanced"],
+          "max_classes": [1000, 50]}  # fmt: skip
 #: The values to draw from for each parameter; all are in range, but two may contradict each other.
 PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "karma": {
@@ -146,7 +152,8 @@ STREAMS: list[Stream] = [
 def make(rng: random.Random, learner: str, regression: bool) -> tuple[Model, dict[str, Any]]:
     """A model with random parameters that do not contradict each other."""
     while True:
-        drawn = {name: rng.choice(values) for name, values in PARAMETERS[learner].items()}
+        possible = PARAMETERS[learner] | ({} if regression else _COSTS)
+        drawn = {name: rng.choice(values) for name, values in possible.items()}
         given = {name: value for name, value in drawn.items() if rng.random() < 0.5}
         if learner == "karma" and rng.random() < 0.5:
             given["loss"] = rng.choice(_LOSSES[regression])
@@ -189,6 +196,7 @@ def _learn(model: Model, events: list[Event]) -> None:
         for record, label, weight in events[begin : begin + 100]:
             try:
                 checked = model.check_label(label)
+                model.register_labels([checked], [weight])
             except ValueError:
                 continue
             records.append(record)
