@@ -31,6 +31,7 @@ from streamkarma.estimators.costs import decide
 from streamkarma.estimators.label_shares import PRIOR, RAMP, LabelShares
 from streamkarma.estimators.learners import LEARNERS
 from streamkarma.estimators.persistence import to_bytes
+from streamkarma.estimators.pipeline import HEAVIEST
 from tests.conftest import Program
 
 CLASSIFIERS = [classifier for classifier, _ in LEARNERS.values()]
@@ -484,3 +485,13 @@ def test_balanced_weights_count_whatever_limits_the_step() -> None:
             found.append(model.predict_one(event) is True)
         model.learn_one(event, rare)
     assert np.mean(found[30:]) > 0.55
+
+
+def test_heavier_events_than_the_heaviest_count_as_that() -> None:
+    def state(weight: float) -> bytes:
+        model = ExplicitKARMAClassifier(class_weight="balanced", threshold="balanced", forget=3)
+        records = [{"a": float(t % 7)} for t in range(400)]
+        model.run(model.read(records, [True] * 400), [t % 3 == 0 for t in range(400)], [weight] * 400)
+        return to_bytes(model)
+
+    assert state(1e300) == state(HEAVIEST)

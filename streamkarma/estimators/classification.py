@@ -19,7 +19,7 @@ from streamkarma.core.tickets import LateLabels
 from streamkarma.errors import RecordError
 from streamkarma.estimators.common import Weights
 from streamkarma.estimators.costs import Costs, plain_costs
-from streamkarma.estimators.pipeline import check_weight
+from streamkarma.estimators.pipeline import check_weight, clipped_weights
 from streamkarma.estimators.predicting import PredictsClasses
 from streamkarma.estimators.results import ClassificationResult, joined, padded
 from streamkarma.estimators.settings import check_count
@@ -105,7 +105,7 @@ class BaseClassifier(PredictsClasses):
     ) -> ClassificationResult:
         # From the third class on, each class has its own vector.
         count = len(events)
-        given = np.array(weights, np.float64)
+        given = clipped_weights(weights)
         weighed = given.copy()
         targets = self._labels.indices(labels)
         learned = (targets != NONE) & (weighed > 0.0)

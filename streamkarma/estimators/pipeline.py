@@ -49,6 +49,11 @@ def check_weight(weight: Any) -> float:
     return min(number, HEAVIEST)
 
 
+def clipped_weights(weights: Sequence[float] | Floats) -> Floats:
+    """A new array of weights of 0 or more, at most HEAVIEST."""
+    return np.minimum(np.asarray(weights, np.float64), HEAVIEST)
+
+
 class Pipeline:
     """An encoder and a learner, advanced together.
 
@@ -205,7 +210,6 @@ class Pipeline:
         external_scores, units
             As in ``Learner.run``.
         """
-        weights = np.minimum(weights, HEAVIEST)
         late, bounds = self._late.part(part), (part.start, part.stop)
         return self.learner.run(self.encoded, labels, weights, late, external_scores, bounds, units)
 

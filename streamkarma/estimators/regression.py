@@ -23,7 +23,7 @@ from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.estimators.common import KARMABase, Weights
 from streamkarma.estimators.explaining import Columns
 from streamkarma.estimators.frames import column_like, row_count
-from streamkarma.estimators.pipeline import check_weight
+from streamkarma.estimators.pipeline import check_weight, clipped_weights
 from streamkarma.events.labels import numbers
 from streamkarma.events.values import Record, is_missing
 from streamkarma.printable import shown
@@ -221,7 +221,7 @@ class BaseRegressor(KARMABase, base.MiniBatchRegressor):
         late: LateLabels | None = None,
     ) -> RegressionResult:
         wanted = numbers(labels)
-        weighed = np.asarray(weights, np.float64)
+        weighed = clipped_weights(weights)
         standard, centres, spreads = self._target.encode(wanted, weighed)
         unknown = np.isnan(wanted)
         self._pipeline.take(events, ~unknown, unknown, late)
