@@ -178,18 +178,18 @@ def attempt(seed: int, folder: Path) -> None:
     at = rng.randrange(len(stream) + 1)
     told = f"seed {seed}: {learner} {given}, {make_stream.__name__}, {at} of {len(stream)} events"
     try:
-        _learn(model, stream[:at])
+        learn(model, stream[:at])
         save(model, folder / "model")
         again = load(folder / "model")
         for each, name in ((model, "one"), (again, "other")):
-            _learn(each, stream[at:])
+            learn(each, stream[at:])
             save(each, folder / name)
     except Exception as error:
         raise AssertionError(f"{told}: {error!r}") from error
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes(), told
 
 
-def _learn(model: Model, events: list[Event]) -> None:
+def learn(model: Model, events: list[Event]) -> None:
     """Learn events in blocks, like the command line, without labels that the model refuses."""
     for begin in range(0, len(events), 100):
         records, labels, weights = [], [], []

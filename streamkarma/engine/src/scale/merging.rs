@@ -13,10 +13,12 @@
 
 use super::moving::Latest;
 use super::{START, Scale, Sums};
-use crate::math::{exp, pow};
+use crate::math::{exp, pow, within};
 
 /// A result that should be 0 is at most this fraction of the inputs.
 const NOISE: f64 = 1e-9;
+/// Bound of shift and stretch from one scale to another. Two that differ by more have nothing to tell each other.
+const MOST_APART: f64 = 1e12;
 
 impl Scale {
     /// Merge what `base` and the parts have seen; each part comes with the number of values it has seen since it was
@@ -39,12 +41,14 @@ impl Scale {
     }
 
     /// Shift and stretch: a value standardised by this scale is `shift + stretch z`, where z is the value standardised
-    /// by `other`; 0 and 1 if one of them has no deviation.
+    /// by `other`; 0 and 1 if one of them has no deviation. Both are bounded, so that what is translated by them stays
+    /// finite.
     pub fn change_to(&self, other: &Self) -> (f64, f64) {
         let ((mean, deviation), (other_mean, other_deviation)) =
             (self.mean_and_deviation(), other.mean_and_deviation());
         if deviation > 0.0 && other_deviation > 0.0 {
-            ((other_mean - mean) / deviation, other_deviation / deviation)
+            let (shift, stretch) = ((other_mean - mean) / deviation, other_deviation / deviation);
+            (within(shift, MOST_APART), within(stretch, MOST_APART).max(1.0 / MOST_APART))
         } else {
             (0.0, 1.0)
         }
