@@ -319,7 +319,9 @@ def _arrays(what: str, layouts: list[Layout], content: bytes) -> Arrays:
     begin = 0
     for layout in layouts:
         count = math.prod(layout.shape)
-        arrays[layout.name] = np.frombuffer(content, layout.dtype, count, begin).reshape(layout.shape)
+        array = np.frombuffer(content, layout.dtype, count, begin).reshape(layout.shape)
+        # The engine reads numbers where they are, which must be where the processor expects numbers.
+        arrays[layout.name] = np.require(array, requirements=["ALIGNED"])
         if layout.dtype == np.bool_ and np.frombuffer(content, np.uint8, count, begin).max(initial=0) > 1:
             raise ModelFileError(f"{what} is not a model: its arrays do not match its header")
         begin += layout.size

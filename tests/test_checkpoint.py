@@ -215,10 +215,17 @@ def test_only_own_models_are_saved(tmp_path: Path) -> None:
 
 
 def test_arrays_keep_shape_and_type(tmp_path: Path) -> None:
-    arrays = {"a": np.zeros((0, 3)), "b": np.arange(6, dtype=np.int32).reshape(2, 3), "c": np.array(2.5)}
+    # After an odd number of bytes, nothing is where the processor expects it.
+    arrays = {
+        "bytes": np.ones(7, np.uint8),
+        "a": np.zeros((0, 3)),
+        "b": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "c": np.array(2.5),
+    }
     checkpoint.write(tmp_path / "file", {"x": [1, None]}, arrays)
     header, again = checkpoint.read(tmp_path / "file")
     assert header["x"] == [1, None]
+    assert all(array.flags.aligned for array in again.values())
     for name, array in arrays.items():
         assert again[name].dtype == array.dtype
         assert again[name].shape == array.shape

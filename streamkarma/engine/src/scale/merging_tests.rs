@@ -143,3 +143,11 @@ fn extreme_states_do_not_panic() {
         }
     }
 }
+
+#[test]
+fn scales_of_different_worlds_are_translated_by_finite_numbers() {
+    let (small, large) = (scale_of(&[1e-100, 3e-100, 7e-100], 1e9), scale_of(&[1e150, -1e150, 3e150], 1e9));
+    for (shift, stretch) in [small.change_to(&large), large.change_to(&small)] {
+        assert!(shift.abs() <= 1e12 && (1e-12..=1e12).contains(&stretch), "{shift} {stretch}");
+    }
+}

@@ -86,7 +86,8 @@ impl Node {
         if shape.regression {
             let away = label - sums[0];
             sums[0] += weight / self.weight * away;
-            sums[1] += weight * away * (label - sums[0]);
+            // Rounding may turn the sign of a product of nearly 0.
+            sums[1] = (sums[1] + weight * away * (label - sums[0])).max(0.0);
         } else {
             sums[label as usize] += weight;
         }

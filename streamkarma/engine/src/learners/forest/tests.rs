@@ -200,6 +200,16 @@ fn extreme_input_stays_finite() {
 }
 
 #[test]
+fn variances_are_not_negative_whatever_events_weigh() {
+    let mut model = forest(true, 0.0);
+    let event = Event::of(&[0, 1], &[0, 1], &[1.0, 0.5]);
+    for (label, weight) in [(0.5744497708614369, 1e-300), (-0.784054650392087, 1e15)] {
+        model.step(event, Lesson { weight, ..Lesson::of(label) }, &mut [0.0]);
+    }
+    forest(true, 0.0).restore(&model.state(), 2, 2).unwrap();
+}
+
+#[test]
 fn broken_states_are_refused() {
     let mut model = new(Task::Two, 0.0);
     teach(&mut model, Task::Two, 12, 2000);

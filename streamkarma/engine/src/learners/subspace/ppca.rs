@@ -114,7 +114,7 @@ impl Ppca {
 
     /// Grow to so many. The initial value of a row does not depend on how many others there are.
     pub fn grow(&mut self, attributes: usize, coordinates: usize) {
-        self.observed.resize(attributes, 0.0);
+        self.observed.resize(attributes.max(self.observed.len()), 0.0);
         let start = &mut self.start;
         self.rows.resize_with(coordinates * self.rank, || start.draw());
         self.noise.resize(coordinates, 1.0);

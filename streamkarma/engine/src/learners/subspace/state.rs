@@ -24,7 +24,7 @@ impl Subspace {
         put_numbers(&mut state, "owners", &self.owners);
         match &self.form {
             Form::Pairs(pairs) => pairs.put_state(&mut state),
-            Form::Factor(ppca) => ppca.put_state(attributes, &mut state),
+            Form::Factor(ppca) => ppca.put_state(&mut state),
         }
         let used: Vec<u32> = (0..places(&self.settings, attributes, seen) as u32).collect();
         self.put_heads(&used, &mut state);
@@ -56,7 +56,9 @@ impl Subspace {
             let most = settings.max_pairwise_coordinates;
             Form::Pairs(Box::new(Pairs::from_state(state, &owners, attributes, next_turn, most)?))
         } else {
-            Form::Factor(Box::new(Ppca::from_state(state, settings.rank, owning, owners.len())?))
+            let observed = state.f64s("observed").map_err(|_| WHY)?.0.len();
+            ensure((owning..=attributes).contains(&observed), WHY)?;
+            Form::Factor(Box::new(Ppca::from_state(state, settings.rank, observed, owners.len())?))
         };
         let (heads, examples) = self.restored_heads(state, places(&settings, owning, owners.len()))?;
         let new = Self::new(settings);
@@ -169,10 +171,10 @@ impl Ppca {
         self.rows.len() + self.observed.len() + 4 * self.value_counts.len()
     }
 
-    fn put_state(&self, attributes: usize, state: &mut State) {
-        let seen = self.value_counts.len();
+    fn put_state(&self, state: &mut State) {
+        let (seen, attributes) = (self.value_counts.len(), self.observed.len());
         state.put_f64s("rows", self.rows.clone(), &[seen, self.rank()]);
-        state.put_f64s("observed", self.observed[..attributes].to_vec(), &[attributes]);
+        state.put_f64s("observed", self.observed.clone(), &[attributes]);
         state.put_f64s("listed", self.value_counts.clone(), &[seen]);
         state.put_f64s("sums", self.sums.clone(), &[seen]);
         state.put_f64s("squares", self.squares.clone(), &[seen]);

@@ -51,11 +51,21 @@ impl Subspace {
 
     /// Keep the counts of attributes that lost all their coordinates, which those that continued from here include.
     fn restore_counts(&mut self, counts: &[Vec<f64>], translation: &Translation) {
+        let counted = |before: &[f64]| -> Vec<(usize, f64)> {
+            let all = translation.attributes.iter().zip(before);
+            let kept = all.filter(|(to, count)| **to != DROPPED && **count > 0.0);
+            kept.map(|(&to, &count)| (to as usize, count)).collect()
+        };
+        let counts: Vec<_> = counts.iter().map(|before| counted(before)).collect();
+        let attributes = counts.iter().flatten().map(|(to, _)| to + 1).max().unwrap_or(0);
+        match &mut self.form {
+            Form::Pairs(pairs) => pairs.grow(attributes, self.owners.len()),
+            Form::Factor(ppca) => ppca.observed.resize(attributes.max(ppca.observed.len()), 0.0),
+        }
         for (own, before) in self.attribute_counts().into_iter().zip(counts) {
-            for (&to, &count) in translation.attributes.iter().zip(before).filter(|(to, _)| **to != DROPPED) {
-                if own.get(to as usize).is_none_or(|&known| known == 0.0) && count > 0.0 {
-                    own.resize(own.len().max(to as usize + 1), 0.0);
-                    own[to as usize] = count;
+            for (to, count) in before {
+                if own[to] == 0.0 {
+                    own[to] = count;
                 }
             }
         }

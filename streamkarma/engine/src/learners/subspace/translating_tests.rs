@@ -101,3 +101,17 @@ fn targets_are_rescaled() {
         assert!(labels.into_iter().all(|(one, other)| one.label == 0.5 + 2.0 * other.label));
     });
 }
+
+#[test]
+fn counts_of_attributes_without_coordinates_are_saved() {
+    let stream = low_rank(400, 10);
+    in_each_form(|settings| {
+        let mut model = taught(settings, &stream, 0..300);
+        let mut translation = Translation::none(11, (0..11).collect());
+        translation.coordinates[10] = DROPPED;
+        model.translate(&translation).unwrap();
+        let mut back = Subspace::new(settings);
+        back.restore(&model.state(), 11, 11).unwrap();
+        assert_eq!(back.state(), model.state());
+    });
+}

@@ -5,9 +5,9 @@
 //! curves had been the same, which is an approximation: quantiles of one stream differ between parts by some hundredths
 //! of a standard deviation.
 
-use super::TransformedTarget;
 use super::quantiles::{ALL, LOOKS, Quantiles};
 use super::transform::TargetTransform;
+use super::{NARROWEST, TransformedTarget, WIDEST};
 use crate::merging::Mean;
 
 impl TransformedTarget {
@@ -26,7 +26,9 @@ impl TransformedTarget {
                 let curves: Vec<_> =
                     learned.iter().map(|&(part, events)| (&part.transform, events as f64)).collect();
                 self.transform.merge(&curves, self.residuals);
-                self.variance = mean(learned.iter().map(|&(part, events)| (part.variance, events as f64)));
+                let variance = mean(learned.iter().map(|&(part, events)| (part.variance, events as f64)));
+                // Rounding may take a mean beyond the bounds of what it is a mean of.
+                self.variance = variance.clamp(NARROWEST, WIDEST);
             }
         }
     }

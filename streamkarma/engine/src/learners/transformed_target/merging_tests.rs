@@ -1,7 +1,7 @@
 //! Tests of `merging`.
 
 use super::quantiles::ALL;
-use super::{Point, TransformedTarget};
+use super::{NARROWEST, Point, TransformedTarget};
 use crate::block::{Event, Evicted};
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::math::exp;
@@ -183,4 +183,14 @@ fn merging_another_point_or_learner_is_refused() {
     assert!(learner(Point::Mean).merge(&[&learner(Point::Median)]).is_err());
     assert!(learner(Point::Mean).merge(&[&Slope::default()]).is_err());
     assert!(learner(Point::Mean).relabel(&[0, 1]).is_ok());
+}
+
+#[test]
+fn a_mean_of_variances_stays_within_their_bounds() {
+    let base = learner(Point::Mean);
+    for events in 1..40 {
+        let mut parts = [1, events, 3 * events].map(|events| trained_further(&base, 0..events));
+        parts.iter_mut().for_each(|part| part.variance = NARROWEST);
+        assert!(merged(&base, &parts.each_ref()).variance >= NARROWEST);
+    }
 }
