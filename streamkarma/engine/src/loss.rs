@@ -12,12 +12,15 @@
 //!
 //! With two classes y is +1 or -1.
 
-use crate::math::{exp, log, log1p};
+use crate::math::{exp, exp_all, log, log1p};
 
 /// Where the Huber loss becomes linear, in standard deviations of the target if that is standardised.
 pub const DELTA: f64 = 1.0;
 /// Half the width of the insensitive tube, in the same unit.
 pub const EPSILON: f64 = 0.1;
+
+/// The logarithm of the least probability that a class has in the slopes of the logistic loss, relative to the likeliest.
+const LOWEST: f64 = -500.0;
 
 /// A loss; its number identifies it in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +86,10 @@ impl Loss {
         let Some(rival) = rival else { return 0.0 };
         if self == Self::Logistic {
             let highest = scores[rival].max(scores[label]);
-            let mut total = 0.0;
-            for (slope, &score) in slopes.iter_mut().zip(scores) {
-                *slope = exp(score - highest);
-                total += *slope;
-            }
-            for slope in slopes.iter_mut() {
-                *slope /= total;
-            }
+            slopes.iter_mut().zip(scores).for_each(|(slope, score)| *slope = (score - highest).max(LOWEST));
+            exp_all(slopes);
+            let total: f64 = slopes.iter().sum();
+            slopes.iter_mut().for_each(|slope| *slope /= total);
             slopes[label] -= 1.0;
             return log(total) + highest - scores[label];
         }

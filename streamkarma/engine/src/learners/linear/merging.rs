@@ -22,7 +22,7 @@ use super::updates::settled;
 use super::{Cell, LARGEST, LinearModel, Step, Update, untouched};
 use crate::loss::Loss;
 use crate::math::pow;
-use crate::merging::{Mean, ensure_alike, relabelled};
+use crate::merging::{Mean, ensure_alike, relabelled_rows};
 use crate::rise::Rise;
 use crate::state::Refused;
 
@@ -58,7 +58,7 @@ impl LinearModel {
     /// Renumber the classes, see [`crate::learner::Learner::relabel`].
     pub fn relabel(&mut self, places: &[usize]) {
         if self.classes > 1 {
-            self.cells = relabelled(&self.cells, self.places, places);
+            self.cells = relabelled_rows(&self.cells, places);
         } else if places.first() == Some(&1) {
             // Subtracted from 0 to avoid a negative zero, which no file preserves.
             self.cells.iter_mut().for_each(|cell| cell.weight = 0.0 - cell.weight);
@@ -71,11 +71,11 @@ impl LinearModel {
         let update = self.step.update;
         // AROW's information is 1 where nothing was learned; this counts once, however many features are combined.
         let prior = information(update, untouched(update).moment);
-        let mut moved = vec![Cell { weight: 0.0, moment: 0.0 }; self.classes * places];
-        for c in 0..self.classes {
-            let (old, new) = (&self.cells[c * self.places..], &mut moved[c * places..]);
-            for each in moves {
-                let (cell, to) = (old[each.from as usize], &mut new[each.to as usize]);
+        let classes = self.classes;
+        let mut moved = vec![Cell { weight: 0.0, moment: 0.0 }; classes * places];
+        for each in moves {
+            let old = &self.cells[each.from as usize * classes..][..classes];
+            for (cell, to) in old.iter().zip(&mut moved[each.to as usize * classes..]) {
                 to.weight += each.factor * cell.weight;
                 to.moment += each.information.min(LARGEST) * (information(update, cell.moment) - prior);
             }
@@ -100,9 +100,8 @@ impl LinearModel {
                 cell.moment = (cell.moment / slopes).min(LARGEST);
             }
         }
-        for row in self.cells.chunks_exact_mut(self.places.max(1)) {
-            row[constant as usize].weight -= shift / stretch / unit;
-        }
+        let of_constant = self.cells.iter_mut().skip(constant as usize * self.classes).take(self.classes);
+        of_constant.for_each(|cell| cell.weight -= shift / stretch / unit);
     }
 
     /// Merge what the parts have learned since they were equal to this one, see [`crate::learner::Learner::merge`].
@@ -118,7 +117,7 @@ impl LinearModel {
         self.rescale();
         let parts: Vec<Part> = parts.iter().map(|part| Part::of(part, self)).collect();
         let all = parts.iter().map(|part| part.steps).sum::<u64>();
-        let (update, places, decay) = (self.step.update, self.places, self.decay(all));
+        let (update, classes, decay) = (self.step.update, self.classes, self.decay(all));
         // The base is in every t_m w_m, but must count once.
         let shared = if self.sums_gradients() { self.steps as f64 * (1.0 - parts.len() as f64) } else { 0.0 };
         for (at, cell) in self.cells.iter_mut().enumerate() {
@@ -127,7 +126,7 @@ impl LinearModel {
             let mut information = information(update, cell.moment);
             change.put(shared, 0.0);
             for part in &parts {
-                let (gain, moved) = part.learned(base, at / places, at % places);
+                let (gain, moved) = part.learned(base, at / classes, at % classes);
                 information += gain;
                 change.put(part.weight(gain), moved);
             }
@@ -172,10 +171,10 @@ impl<'a> Part<'a> {
     }
 
     /// What it learned about a weight that was `base`: the information gained, and the change.
-    fn learned(&self, base: Cell, class: usize, place: usize) -> (f64, f64) {
+    fn learned(&self, base: Cell, place: usize, class: usize) -> (f64, f64) {
         let Self { model, decay, .. } = *self;
         let update = model.step.update;
-        let known = (place < model.places).then(|| model.cells[class * model.places + place]);
+        let known = (place < model.places).then(|| model.cells[place * model.classes + class]);
         let now = settled(update, known.unwrap_or(untouched(update)), model.factor);
         let before = settled(update, base, decay);
         let gain = information(update, now.moment) - information(update, before.moment);

@@ -41,11 +41,12 @@ fn merged(base: &LinearModel, parts: &[&LinearModel]) -> LinearModel {
     merged
 }
 
-/// Weights and, if any, variances or sums of squares, with all factors multiplied in.
+/// Class by class, weights and, if any, variances or sums of squares, with all factors multiplied in.
 fn numbers_of(model: &LinearModel) -> Vec<f64> {
     let mut model = model.clone();
     model.rescale();
-    model.cells.iter().flat_map(|cell| [cell.weight, cell.moment]).collect()
+    let of_class = |class: usize| model.cells.iter().skip(class).step_by(model.classes);
+    (0..model.classes).flat_map(of_class).flat_map(|cell| [cell.weight, cell.moment]).collect()
 }
 
 fn assert_same(one: &LinearModel, other: &LinearModel, within: f64) {

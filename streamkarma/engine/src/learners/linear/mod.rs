@@ -99,7 +99,7 @@ pub struct LinearModel {
     factor: f64,
     classes: usize,
     places: usize,
-    /// Class by class, `places` each.
+    /// Place by place, one per class: an event needs those of every class at the same places.
     cells: Vec<Cell>,
     slopes: Vec<f64>,
     /// Rise of the errors since the model began, if it restarts.
@@ -134,12 +134,12 @@ impl LinearModel {
         &self.step
     }
 
-    /// Number of rows of weights.
+    /// Number of weights per place.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// Number of weights per row: indices are below that.
+    /// Number of places: indices are below that.
     pub fn places(&self) -> usize {
         self.places
     }
@@ -156,12 +156,12 @@ impl LinearModel {
 
     /// The weight of a class at a place.
     pub fn weight(&self, class: usize, place: usize) -> f64 {
-        self.scale() * self.cells[class * self.places + place].weight
+        self.scale() * self.cells[place * self.classes + class].weight
     }
 
     /// Set the weight of a class at a place.
     pub fn set_weight(&mut self, class: usize, place: usize, weight: f64) {
-        self.cells[class * self.places + place].weight = weight / self.scale();
+        self.cells[place * self.classes + class].weight = weight / self.scale();
     }
 
     /// Predict, then learn if requested; see [`crate::learner::Learner::step`].
@@ -173,10 +173,8 @@ impl LinearModel {
     /// Write the score of every class, within ±[`LARGEST`].
     pub fn predict(&self, index: &[u32], phi: &[f64], scores: &mut [f64]) {
         let scale = self.scale();
-        for (c, score) in scores.iter_mut().enumerate() {
-            let row = &self.cells[c * self.places..][..self.places];
-            *score = (scale * updates::product(row, index, phi)).clamp(-LARGEST, LARGEST);
-        }
+        updates::products(&self.cells, index, phi, scores);
+        scores.iter_mut().for_each(|score| *score = (scale * *score).clamp(-LARGEST, LARGEST));
     }
 
     /// Compute the loss of a label, if there is one, and take one step against it, or none if the weight is 0.
@@ -229,17 +227,20 @@ impl LinearModel {
     ///
     /// The difference of the two scores is unchanged, and both classes inherit the second moments.
     pub fn widen(&mut self, classes: usize) {
-        if self.classes == 1 {
-            self.cells.extend_from_within(..);
-            let (first, second) = self.cells.split_at_mut(self.places);
-            second.iter_mut().for_each(|cell| cell.weight /= 2.0);
-            // Subtracted from 0 to avoid a negative zero, which no file preserves.
-            first.iter_mut().for_each(|cell| cell.weight = 0.0 - cell.weight / 2.0);
-            self.classes = 2;
+        let classes = classes.max(self.classes).max(2);
+        let mut wide = vec![untouched(self.step.update); classes * self.places];
+        for (old, new) in self.cells.chunks_exact(self.classes).zip(wide.chunks_exact_mut(classes)) {
+            match *old {
+                // Subtracted from 0 to avoid a negative zero, which no file preserves.
+                [Cell { weight, moment }] => {
+                    new[0] = Cell { weight: 0.0 - weight / 2.0, moment };
+                    new[1] = Cell { weight: weight / 2.0, moment };
+                }
+                _ => new[..old.len()].copy_from_slice(old),
+            }
         }
-        self.classes = self.classes.max(classes);
-        self.slopes.resize(self.classes, 0.0);
-        self.cells.resize(self.classes * self.places, untouched(self.step.update));
+        (self.cells, self.classes) = (wide, classes);
+        self.slopes.resize(classes, 0.0);
     }
 
     /// Resize to so many places, keeping those that remain.
@@ -266,12 +267,11 @@ impl LinearModel {
     /// Places that move to the same one are combined: it gets the sum of their weights and of their squared gradients,
     /// and the least variance.
     pub fn relocate(&mut self, from: &[u32], to: &[u32], places: usize) {
-        let (fresh, update) = (untouched(self.step.update), self.step.update);
-        let mut moved = vec![fresh; self.classes * places];
-        for c in 0..self.classes {
-            let (old, new) = (&self.cells[c * self.places..], &mut moved[c * places..]);
-            for (&from, &to) in from.iter().zip(to) {
-                let (cell, joined) = (old[from as usize], &mut new[to as usize]);
+        let (classes, update) = (self.classes, self.step.update);
+        let mut moved = vec![untouched(update); classes * places];
+        for (&from, &to) in from.iter().zip(to) {
+            let old = &self.cells[from as usize * classes..][..classes];
+            for (cell, joined) in old.iter().zip(&mut moved[to as usize * classes..]) {
                 joined.weight += cell.weight;
                 joined.moment = match update {
                     Update::Arow => joined.moment.min(cell.moment),
@@ -284,30 +284,23 @@ impl LinearModel {
 
     /// Forget what was learned at some places, in every class.
     pub fn clear(&mut self, places: &[u32]) {
-        let fresh = untouched(self.step.update);
-        for row in self.cells.chunks_exact_mut(self.places.max(1)) {
-            places.iter().for_each(|&place| row[place as usize] = fresh);
-        }
+        let (classes, fresh) = (self.classes, untouched(self.step.update));
+        places.iter().for_each(|&place| self.cells[place as usize * classes..][..classes].fill(fresh));
     }
 
     /// Forget what was learned at every `many`-th place from `first` on, in every class, except at those `kept`.
     pub fn clear_every(&mut self, many: usize, first: usize, kept: &[u32]) {
-        let fresh = untouched(self.step.update);
-        for row in self.cells.chunks_exact_mut(self.places.max(1)) {
-            let cells: Vec<Cell> = kept.iter().map(|&place| row[place as usize]).collect();
-            row.iter_mut().skip(first).step_by(many).for_each(|cell| *cell = fresh);
-            kept.iter().zip(cells).for_each(|(&place, cell)| row[place as usize] = cell);
-        }
+        let mut is_kept = vec![false; self.places];
+        kept.iter().for_each(|&place| is_kept[place as usize] = true);
+        let cleared = (first..self.places).step_by(many).filter(|&place| !is_kept[place]);
+        self.clear(&cleared.map(|place| place as u32).collect::<Vec<u32>>());
     }
 
     /// The places where anything was learned, in ascending order.
     pub fn touched(&self) -> Vec<u32> {
         let fresh = untouched(self.step.update);
-        let mut touched = vec![false; self.places];
-        for row in self.cells.chunks_exact(self.places.max(1)) {
-            touched.iter_mut().zip(row).for_each(|(touched, cell)| *touched |= *cell != fresh);
-        }
-        (0..self.places as u32).filter(|&place| touched[place as usize]).collect()
+        let cells = (0..).zip(self.cells.chunks_exact(self.classes));
+        cells.filter(|(_, cells)| cells.iter().any(|cell| *cell != fresh)).map(|(place, _)| place).collect()
     }
 
     /// The factor of the stored weights.

@@ -9,10 +9,9 @@ impl LinearModel {
     /// `clock` the steps, the global factor and, if it restarts, the record of its errors. SGD's spread has shape (C,
     /// 0).
     pub fn put_state(&self, index: &[u32], clock: &str, state: &mut State) {
-        let picked = || {
-            let rows = self.cells.chunks_exact(self.places.max(1));
-            rows.flat_map(|row| index.iter().map(|&place| row[place as usize]))
-        };
+        let cell = |class: usize, place: u32| self.cells[place as usize * self.classes + class];
+        let picked =
+            || (0..self.classes).flat_map(|class| index.iter().map(move |&place| cell(class, place)));
         let moments = picked().map(|cell| cell.moment);
         let columns = if self.step.update == Update::Sgd { 0 } else { index.len() };
         let mut numbers = vec![self.steps as f64, self.factor];
@@ -46,8 +45,10 @@ impl LinearModel {
         let (least, largest) = if sgd { (SMALLEST_SCALE, 1.0) } else { (1.0, LARGEST_GROWTH) };
         ensure((0.0..2f64.powi(53)).contains(&steps) && steps.fract() == 0.0, why)?;
         ensure((least..=largest).contains(&factor) && moments.iter().all(|&moment| moment >= 0.0), why)?;
-        let moments = moments.iter().copied().chain(std::iter::repeat(0.0)); // SGD has none
-        let cells = weights.iter().zip(moments).map(|(&weight, moment)| Cell { weight, moment }).collect();
+        // Class by class in the state, place by place here.
+        let order = (0..places).flat_map(|place| (0..classes).map(move |class| class * places + place));
+        let moment = |at: usize| moments.get(at).copied().unwrap_or(0.0); // SGD has none
+        let cells = order.map(|at| Cell { weight: weights[at], moment: moment(at) }).collect();
         Ok(Self { steps: steps as u64, factor, rise, places, cells, ..Self::new(step, classes, 0) })
     }
 }

@@ -56,11 +56,11 @@ impl LinearModel {
         if self.factor < SMALLEST_SCALE {
             self.rescale();
         }
-        for (row, slope) in self.cells.chunks_exact_mut(self.places.max(1)).zip(&self.slopes) {
+        for (class, slope) in self.slopes.iter().enumerate() {
             let change = -eta * weight * slope / self.factor;
             if change != 0.0 {
                 for (&place, x) in index.iter().zip(phi) {
-                    row[place as usize].weight += change * x;
+                    self.cells[place as usize * self.classes + class].weight += change * x;
                 }
             }
         }
@@ -70,19 +70,19 @@ impl LinearModel {
         let (error, noise) = (self.error(loss), self.noise(weight));
         let growth = self.factor;
         let gain = 1.0 / (self.variance(index, phi) + noise);
-        let rows = self.places.max(1);
-        let [parts, kept] = &mut self.scratch;
-        for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
+        let (classes, [parts, kept]) = (self.classes, &mut self.scratch);
+        for (class, slope) in self.slopes.iter().enumerate() {
             if *slope == 0.0 {
                 continue;
             }
-            if self.classes > 1 {
-                gather(growth, row, index, phi, parts);
+            let cells = Column { cells: &self.cells, classes, class };
+            if classes > 1 {
+                cells.gather(growth, index, phi, parts);
             }
             shrink(noise, phi, parts, kept);
             let (change, limit) = (-slope * error * gain, 1.0 / growth);
             for ((&place, part), kept) in index.iter().zip(parts.iter()).zip(kept.iter()) {
-                let cell = &mut row[place as usize];
+                let cell = &mut self.cells[place as usize * classes + class];
                 cell.weight += change * part;
                 // `min` checks for NaN, which takes five times as long.
                 let moment = if cell.moment < limit { cell.moment } else { limit };
@@ -96,16 +96,15 @@ impl LinearModel {
     pub(super) fn correct(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64, part: f64) {
         let error = self.error(loss);
         let gain = part / (self.variance(index, phi) + self.noise(weight));
-        let rows = self.places.max(1);
-        let [parts, _] = &mut self.scratch;
-        for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
+        let (classes, [parts, _]) = (self.classes, &mut self.scratch);
+        for (class, slope) in self.slopes.iter().enumerate() {
             if *slope == 0.0 {
                 continue;
             }
-            gather(self.factor, row, index, phi, parts);
+            Column { cells: &self.cells, classes, class }.gather(self.factor, index, phi, parts);
             let change = -slope * error * gain;
             for (&place, part) in index.iter().zip(parts.iter()) {
-                row[place as usize].weight += change * part;
+                self.cells[place as usize * classes + class].weight += change * part;
             }
         }
     }
@@ -121,13 +120,14 @@ impl LinearModel {
         (self.step.r / weight).clamp(1.0 / LARGEST, LARGEST)
     }
 
-    /// AROW's v; leaves sigma phi of the last row with a nonzero slope in the first scratch buffer.
+    /// AROW's v; leaves sigma phi of the last class with a nonzero slope in the first scratch buffer.
     fn variance(&mut self, index: &[u32], phi: &[f64]) -> f64 {
         let (growth, [parts, _]) = (self.factor, &mut self.scratch);
         let mut variance = 0.0;
-        for (row, slope) in self.cells.chunks_exact(self.places.max(1)).zip(&self.slopes) {
+        for (class, slope) in self.slopes.iter().enumerate() {
             if *slope != 0.0 {
-                gather(growth, row, index, phi, parts);
+                let cells = Column { cells: &self.cells, classes: self.classes, class };
+                cells.gather(growth, index, phi, parts);
                 variance += dot(parts, phi);
             }
         }
@@ -135,20 +135,19 @@ impl LinearModel {
     }
 
     pub(super) fn adapt(&mut self, index: &[u32], phi: &[f64], weight: f64) {
-        let rows = self.places.max(1);
-        let [added, moved] = &mut self.scratch;
-        for (row, slope) in self.cells.chunks_exact_mut(rows).zip(&self.slopes) {
+        let (classes, [added, moved]) = (self.classes, &mut self.scratch);
+        for (class, slope) in self.slopes.iter().enumerate() {
             let slope = (weight * slope).clamp(-LARGEST, LARGEST);
             if slope == 0.0 {
                 continue;
             }
             moved.clear();
-            moved.extend(index.iter().map(|&place| row[place as usize].moment));
+            moved.extend(index.iter().map(|&place| self.cells[place as usize * classes + class].moment));
             added.resize(phi.len(), 0.0);
             let (growth, eta) = (self.factor, self.step.eta);
             self.arch.dispatch(DivideByRoot { growth, eta, slope, phi, added, moved });
             for ((&place, added), moved) in index.iter().zip(added.iter()).zip(moved.iter()) {
-                let cell = &mut row[place as usize];
+                let cell = &mut self.cells[place as usize * classes + class];
                 cell.moment += added;
                 cell.weight -= moved;
             }
@@ -182,26 +181,63 @@ pub(super) fn settled(update: Update, cell: Cell, factor: f64) -> Cell {
     }
 }
 
-/// The dot product of weights and phi; four independent sums, so that no addition waits for the previous one.
-pub(super) fn product(row: &[Cell], index: &[u32], phi: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
+/// Write the dot product of each class's weights and phi.
+pub(super) fn products(cells: &[Cell], index: &[u32], phi: &[f64], products: &mut [f64]) {
+    if let [product] = products {
+        [*product] = neighbours(cells, 1, 0, index, phi);
+        return;
+    }
+    let classes = products.len();
+    let (quads, rest) = products.as_chunks_mut::<4>();
+    let left = classes - rest.len();
+    for (first, quad) in (0..).step_by(4).zip(quads) {
+        *quad = neighbours(cells, classes, first, index, phi);
+    }
+    for (class, product) in (left..).zip(rest) {
+        [*product] = neighbours(cells, classes, class, index, phi);
+    }
+}
+
+/// The dot products of `N` classes from the `first` on; for each, four independent sums, so that no addition waits for
+/// the previous one.
+#[inline(always)] // With one class, no index is multiplied.
+fn neighbours<const N: usize>(
+    cells: &[Cell],
+    classes: usize,
+    first: usize,
+    index: &[u32],
+    phi: &[f64],
+) -> [f64; N] {
+    let mut sums = [[0.0; N]; 4];
+    let mut add = |sum: usize, place: u32, value: f64| {
+        let cells = &cells[place as usize * classes + first..][..N];
+        sums[sum].iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell.weight * value);
+    };
     let (places, other_places) = index.as_chunks::<4>();
     let (values, other_values) = phi.as_chunks::<4>();
     for (places, values) in places.iter().zip(values) {
-        for i in 0..4 {
-            sums[i] += row[places[i] as usize].weight * values[i];
-        }
+        (0..4).for_each(|i| add(i, places[i], values[i]));
     }
-    for (&place, value) in other_places.iter().zip(other_values) {
-        sums[0] += row[place as usize].weight * value;
+    for (&place, &value) in other_places.iter().zip(other_values) {
+        add(0, place, value);
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    std::array::from_fn(|n| (sums[0][n] + sums[1][n]) + (sums[2][n] + sums[3][n]))
 }
 
-/// Write sigma phi.
-fn gather(growth: f64, row: &[Cell], index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
-    parts.clear();
-    parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * row[place as usize].moment).min(1.0) * x));
+/// The cells of one class.
+struct Column<'a> {
+    cells: &'a [Cell],
+    classes: usize,
+    class: usize,
+}
+
+impl Column<'_> {
+    /// Write sigma phi.
+    fn gather(&self, growth: f64, index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
+        let moment = |place: u32| self.cells[place as usize * self.classes + self.class].moment;
+        parts.clear();
+        parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * moment(place)).min(1.0) * x));
+    }
 }
 
 /// Write the fraction of each sigma that is kept. Separate from the table, so that the divisions can be vectorised.

@@ -102,6 +102,9 @@ pub struct Scratch {
     pub gains: Vec<f64>,
     /// What the mixture would predict from earlier scores.
     pub mixed: Vec<f64>,
+    /// The blend's logit of each class without some experts, and the probabilities of these.
+    pub left: Vec<f64>,
+    pub left_chances: Vec<f64>,
 }
 
 impl Scratch {
@@ -119,6 +122,8 @@ impl Scratch {
             direction: vec![0.0; experts.max(OF_CLASSES)],
             gains: vec![0.0; experts.max(OF_CLASSES)],
             mixed: vec![0.0; classes],
+            left: vec![0.0; classes],
+            left_chances: vec![0.0; classes],
         }
     }
 }

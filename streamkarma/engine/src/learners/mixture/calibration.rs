@@ -16,7 +16,7 @@
 //! less informative relative to each other than the winner's score relative to theirs: hence g'.
 
 use super::newton::WARMUP;
-use crate::math::{exp, within};
+use crate::math::{exp, exp_all, within};
 
 /// Log-odds are kept within ± this, the log of 999,999: probabilities within 1e-6 of 0 and 1.
 ///
@@ -238,15 +238,11 @@ pub fn bounded_features(z: &[f64], margins: &mut [f64], own: &mut [f64]) {
 /// Softmax, with logits kept within LIMIT of the highest, which becomes 0.
 pub fn softmax(logits: &mut [f64], chances: &mut [f64]) {
     let highest = logits.iter().fold(f64::NEG_INFINITY, |highest, &each| highest.max(each));
-    let mut total = 0.0;
-    for (logit, chance) in logits.iter_mut().zip(chances.iter_mut()) {
-        *logit = (*logit - highest).max(-LIMIT);
-        *chance = exp(*logit);
-        total += *chance;
-    }
-    for chance in chances {
-        *chance /= total;
-    }
+    logits.iter_mut().for_each(|logit| *logit = (*logit - highest).max(-LIMIT));
+    chances.copy_from_slice(logits);
+    exp_all(chances);
+    let total: f64 = chances.iter().sum();
+    chances.iter_mut().for_each(|chance| *chance /= total);
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::aggregator::{Aggregator, Count, Scratch};
 use super::calibration::{
-    BOUNDED, FARTHEST, LIMIT, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre,
-    ema, fading, softmax,
+    BOUNDED, FARTHEST, OF_CLASSES, OF_SEVERAL_PRIOR_VARIANCES, OWN, SLOPE, bounded_features, centre, ema,
+    fading, softmax,
 };
 use super::newton::{Newton, Objective, step_offsets};
 use super::resting::{UNLIKELY, without};
-use crate::math::{dot, exp, log, within};
+use crate::math::{dot, log, within};
 
 impl Aggregator {
     pub(super) fn step_several(
@@ -85,7 +85,7 @@ impl Aggregator {
     /// Record the gains of experts that may rest.
     fn observe_several(&mut self, class: usize, weight: f64) {
         let Self { resting, scratch, blend, classes, experts, .. } = self;
-        let Scratch { weights, chances, logits, likelihoods, .. } = scratch;
+        let Scratch { weights, chances, logits, likelihoods, left, left_chances, .. } = scratch;
         if resting.experts.is_empty() {
             return;
         }
@@ -97,11 +97,13 @@ impl Aggregator {
         for place in 0..resting.experts.len() {
             let own = resting.experts[place].experts.clone();
             if weights[own.start] > 0.0 {
-                let logit = |e: usize, class: usize| blend.mix[e] * logits[e * *classes + class];
-                let left = |class: usize| blended[class] - own.clone().map(|e| logit(e, class)).sum::<f64>();
-                let highest = (0..*classes).map(left).fold(f64::NEG_INFINITY, f64::max);
-                let part = |class| exp((left(class) - highest).max(-LIMIT));
-                let blend = part(class) / (0..*classes).map(part).sum::<f64>();
+                left.copy_from_slice(blended);
+                for e in own.clone() {
+                    let logits = &logits[e * *classes..][..*classes];
+                    left.iter_mut().zip(logits).for_each(|(left, logit)| *left -= blend.mix[e] * logit);
+                }
+                softmax(left, left_chances);
+                let blend = left_chances[class];
                 let others = without(own, likelihood, weights, likelihoods, blend);
                 resting.observe_gain(place, log(likelihood / others.max(UNLIKELY)), weight);
             }
