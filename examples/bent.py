@@ -7,6 +7,7 @@ stream, also those of events 200 to 1,000 after it.
     python examples/bent.py --events 5000                       # two classes, several, and numbers
     python examples/bent.py --only sine --missing 0.3 --learners auto --learners ARF
     python examples/bent.py --json table.json                   # 50,000 events each: takes hours
+    python examples/bent.py --table mine.csv                    # in random order, the label in the last column
 
 The streams are in examples/bent_streams.py, the others in examples/bent_rivals.py.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ import click
 import numpy as np
 from arguments import COUNT, SEED, Example, in_folder
 from bent_rivals import RIVALS, Rival
-from bent_streams import NAMES, Stream, stream
+from bent_streams import NAMES, Stream, stream, table
 from numpy.typing import NDArray
 
 import streamkarma
@@ -105,35 +107,50 @@ CLOSE = 1.02
     "--events", type=COUNT, default=50_000, show_default=True, help="Events of each stream, at most."
 )
 @click.option(
-    "--seed", type=SEED, default=1, show_default=True, help="Of the generators, and of what is missing."
+    "--seed",
+    type=SEED,
+    default=1,
+    show_default=True,
+    help="Of the generators, of the order of tables, and of what is missing.",
 )
 @click.option("--missing", type=click.FloatRange(0.0, 1.0, max_open=True), multiple=True,
               default=(0.0, 0.3, 0.5), show_default=True, help="Share withheld.")  # fmt: skip
 @click.option("--only", type=click.Choice(NAMES), multiple=True, help="Only these streams.")
+@click.option(
+    "--table",
+    "tables",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="A CSV table, in random order, instead of the streams; repeatable.",
+)
 @click.option("--learners", type=click.Choice([*OURS, *RIVALS]), multiple=True, help="Only these learners.")
 @click.option(
     "--json", "file", metavar="FILE", callback=in_folder, help="Write the rows to this file as well."
 )
-def main(events: int, seed: int, missing: Sequence[float], only: Sequence[str], learners: Sequence[str],
-         file: str | None) -> None:  # fmt: skip
+def main(events: int, seed: int, missing: Sequence[float], only: Sequence[str], tables: Sequence[Path],
+         learners: Sequence[str], file: str | None) -> None:  # fmt: skip
     """Print the table as Markdown, row by row."""
     print("| stream | missing | learner | events | error | after the change | seconds |")
     print("|---|--:|---|--:|--:|--:|--:|")
-    table = []
-    for name in only or NAMES:
-        whole = stream(name, seed, events)
+    names = only or (() if tables else NAMES)
+    streams = {name: partial(stream, name) for name in names} | {
+        each.name: partial(table, each) for each in tables
+    }
+    results = []
+    for name, make in streams.items():
+        whole = make(seed, events)
         for rate in missing:
             for row in rows(name, whole.withheld(rate, seed), rate, learners or [*OURS, *RIVALS]):
-                table.append(row)
+                results.append(row)
                 after = f"{row['after']:.4f}" if "after" in row else "-"
                 print(
                     f"| {name} | {rate:g} | {row['learner']} | {row['events']:,} | {row['error']:.4f} "
                     f"| {after} | {row['seconds']:.1f} |",
                     flush=True,
                 )
-    print(f"\n{compared(table, 'auto')}")
+    print(f"\n{compared(results, 'auto')}")
     if file:
-        Path(file).write_text(json.dumps(table, indent=1))
+        Path(file).write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Streams with nonlinear or drifting targets: river's generators and small data sets, for examples/bent.py.
+"""Streams for examples/bent.py: river's generators with nonlinear or drifting targets, its data sets, and tables.
 
 The generators in ``CHANGING`` have an abrupt change in the middle. Any fraction of the values can be withheld
 at random.
@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from random import Random
 from typing import Any
 
+import click
+from csv_events import events as rows_of
+from inputs import table_rows
 from river import datasets
 from river.datasets import synth
 
@@ -121,6 +125,22 @@ SMALL = {
     "chicks": (datasets.ChickWeights, True),
 }
 NAMES = [*CHANGING, *STEADY, *REGRESSION, *SMALL]
+
+
+#: Labels that are numbers with no more different values than this are classes.
+MOST_CLASSES = 20
+
+
+def table(path: Path, seed: int, events: int) -> Stream:
+    """The rows of a CSV table in random order; the label is in the last column."""
+    *_, target = next(table_rows(path))
+    rows = [row for row in rows_of(path) if target in row]
+    if not rows:
+        raise click.ClickException(f"{path} has no row with a label in its last column, {target}")
+    Random(seed).shuffle(rows)
+    labels = [row.pop(target) for row in rows[:events]]
+    regression = len({*labels}) > MOST_CLASSES and not any(isinstance(label, str) for label in labels)
+    return Stream(rows[:events], labels if regression else [*map(str, labels)], regression, None)
 
 
 def stream(name: str, seed: int, events: int) -> Stream:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import click
@@ -23,13 +22,14 @@ import lightgbm
 import numpy as np
 from arguments import COUNT, SEED, Example
 from bent import our_errors, rival_errors
-from bent_streams import Event, Stream, stream
-from csv_events import events as rows_of
+from bent_streams import Event, stream, table
 
 #: Nonlinear streams, and tables.
 STREAMS = ("agrawal 1", "agrawal 4", "tree", "sine", "friedman", "mv", "planes", "segments", "phishing")
-TABLES = {"pima": False, "banknote": False, "german": False, "adult": False, "cpu_act": True}
+TABLES = ("pima", "banknote", "german", "adult", "cpu_act")
 FIRST = 128
+#: More events than any of these tables has.
+ALL = 1_000_000
 
 
 class Refitted:
@@ -90,15 +90,6 @@ class Refitted:
         return [np.nan if value is None else float(value) for value in coded]
 
 
-def table(path: Path, regression: bool, seed: int) -> Stream:
-    """The rows of a table in random order."""
-    rows = list(rows_of(path))
-    Random(seed).shuffle(rows)
-    target = list(rows[0])[-1]
-    labels = [row.pop(target) for row in rows]
-    return Stream(rows, labels if regression else list(map(str, labels)), regression, None)
-
-
 @click.command(cls=Example, help=__doc__.splitlines()[0])
 @click.option(
     "--events", type=COUNT, default=10_000, show_default=True, help="Events of each stream, at most."
@@ -113,7 +104,7 @@ def main(events: int, seed: int, data: Path | None) -> None:
     given = {name: stream(name, seed, events) for name in STREAMS}
     if data is not None:
         paths = {path.name.split(".")[0]: path for path in data.glob("*.csv*")}
-        given |= {name: table(paths[name], kind, seed) for name, kind in TABLES.items() if name in paths}
+        given |= {name: table(paths[name], seed, ALL) for name in TABLES if name in paths}
     for name, each in given.items():
         alone = rival_errors(Refitted(each.regression), each).mean()
         ours, voted = (our_errors("auto", each, refit=refit).mean() for refit in (None, "lightgbm"))

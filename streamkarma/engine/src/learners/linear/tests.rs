@@ -69,6 +69,31 @@ fn repeat_is_a_partial_step_that_changes_only_weights() {
 }
 
 #[test]
+fn scores_are_sums_over_the_places_of_an_event() {
+    for classes in 1..=9 {
+        let mut model = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), classes, 8);
+        let mut numbers = Numbers(classes as u64);
+        for (place, class) in (0..8).flat_map(|place| (0..classes).map(move |class| (place, class))) {
+            model.set_weight(class, place, numbers.take(1)[0]);
+        }
+        for length in 0..=7 {
+            let (index, phi) = (&[6, 1, 3, 0, 7, 3, 2][..length], numbers.take(length));
+            let mut scores = vec![7.0; classes];
+            model.predict(index, &phi, &mut scores);
+            for (class, score) in scores.into_iter().enumerate() {
+                let each = index.iter().zip(&phi).map(|(&place, x)| model.weight(class, place as usize) * x);
+                assert!(close(score, each.sum()));
+            }
+        }
+        let (index, mut state): (Vec<u32>, _) = ((0..8).collect(), State::default());
+        model.put_state(&index, "clock", &mut state);
+        let weights = state.f64s("weights").unwrap().0;
+        assert!((0..8).all(|place| weights[8 * (classes - 1) + place] == model.weight(classes - 1, place)));
+        assert_eq!(LinearModel::restored(model.step, "clock", &state, 9).unwrap().cells, model.cells);
+    }
+}
+
+#[test]
 fn arow_matches_its_formulas() {
     let mut model = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), 1, 6);
     let (mut w, mut sigma) = ([0.0; 6], [1.0; 6]);
