@@ -7,7 +7,7 @@ stream, also those of events 200 to 1,000 after it.
     python examples/bent.py --events 5000                       # two classes, several, and numbers
     python examples/bent.py --only sine --missing 0.3 --learners auto --learners ARF
     python examples/bent.py --json table.json                   # 50,000 events each: takes hours
-    python examples/bent.py --table mine.csv                    # in random order, the label in the last column
+    python examples/bent.py --table mine.csv                    # its label is in the last column
 
 The streams are in examples/bent_streams.py, the others in examples/bent_rivals.py.
 """
