@@ -29,7 +29,7 @@ from bent_streams import NAMES, Stream, stream, table
 from numpy.typing import NDArray
 
 import streamkarma
-from streamkarma.estimators.results import probabilities
+from streamkarma.estimators.results import ClassificationResult
 
 Floats = NDArray[np.float64]
 
@@ -52,9 +52,17 @@ def our_errors(learner: str, given: Stream, **parameters: Any) -> Floats:
         if given.regression:
             errors.append(np.abs(result.predictions - np.array(labels)))
         else:
-            likeliest = probabilities(result.scores, max(2, len(model.classes))).argmax(axis=1)
-            errors.append(likeliest != [model.classes.index(label) for label in labels])
+            errors.append(likeliest(result) != [model.classes.index(label) for label in labels])
     return np.concatenate(errors).astype(float)
+
+
+def likeliest(result: ClassificationResult) -> NDArray[np.int64]:
+    """The index of the likeliest class of those known at each event; -1 before any was."""
+    scores, known = result.scores, result.known[:, None]
+    if scores.shape[1] == 1:
+        scores = np.hstack([np.zeros_like(scores), scores])
+    scores = np.where(np.arange(scores.shape[1]) < known, scores, -np.inf)
+    return np.where(result.known > 0, scores.argmax(axis=1), -1)
 
 
 def rival_errors(rival: Rival, given: Stream) -> Floats:

@@ -1,4 +1,4 @@
-"""Streams for examples/bent.py: river's generators with nonlinear or drifting targets and its data sets; tables.
+"""Streams for examples/bent.py: river's generators with nonlinear or drifting targets, its data sets, tables.
 
 The generators in ``CHANGING`` have an abrupt change in the middle. Any fraction of the values can be withheld
 at random.
