@@ -4,6 +4,8 @@ use crate::math::{dot, log};
 
 /// Lower bound of a pivot.
 const LEAST_PIVOT: f64 = 1e-12;
+/// The rank of the factor in a mixture. With a constant size, loops are unrolled.
+pub const COMMON: usize = 8;
 
 /// The factorisation U' U of a matrix, with U upper triangular.
 ///
@@ -34,7 +36,14 @@ impl Cholesky {
     ///
     /// Each row in turn is subtracted from all later ones: these updates do not depend on one another.
     pub fn factorise(&mut self) {
-        let size = self.size;
+        match self.size {
+            COMMON => self.factorise_of(COMMON),
+            size => self.factorise_of(size),
+        }
+    }
+
+    #[inline(always)]
+    fn factorise_of(&mut self, size: usize) {
         for i in 0..size {
             let (above, below) = self.entries.split_at_mut((i + 1) * size);
             let row = &mut above[i * size + i..];
@@ -49,7 +58,14 @@ impl Cholesky {
 
     /// Replace x with the solution y of U' U y = x.
     pub fn solve(&self, x: &mut [f64]) {
-        let size = self.size;
+        match self.size {
+            COMMON => self.solve_of(COMMON, x),
+            size => self.solve_of(size, x),
+        }
+    }
+
+    #[inline(always)]
+    fn solve_of(&self, size: usize, x: &mut [f64]) {
         let x = &mut x[..size];
         for i in 0..size {
             let value = x[i] * self.inverse[i];
@@ -79,7 +95,14 @@ impl Cholesky {
 
     /// Compute the inverse of the matrix, for [`Self::add_solution`].
     pub fn invert(&mut self) {
-        let size = self.size;
+        match self.size {
+            COMMON => self.invert_of(COMMON),
+            size => self.invert_of(size),
+        }
+    }
+
+    #[inline(always)]
+    fn invert_of(&mut self, size: usize) {
         self.inverse_rows.clear();
         self.inverse_rows.resize(size * size, 0.0);
         for (i, entries) in self.entries.chunks_exact(size.max(1)).take(size).enumerate() {

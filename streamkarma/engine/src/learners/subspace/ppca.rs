@@ -37,7 +37,7 @@ use super::pairwise_moments::{FARTHEST, ROUNDING};
 use super::step_sizes::StepSizes;
 use super::uniform::Uniform;
 use crate::block::Event;
-use crate::cholesky::{Cholesky, add_four};
+use crate::cholesky::{COMMON, Cholesky, add_four};
 use crate::math::dot;
 
 /// Root mean square of an untrained row's norm: from 0 no row would move.
@@ -155,13 +155,21 @@ impl Ppca {
     ///
     /// `growth` is what an event of weight 1 adds to the counts.
     pub fn explain(&mut self, owners: &[u32], growth: f64, event: &Event) {
+        match self.rank {
+            COMMON => self.explain_with_rank(COMMON, owners, growth, event),
+            rank => self.explain_with_rank(rank, owners, growth, event),
+        }
+    }
+
+    #[inline(always)]
+    fn explain_with_rank(&mut self, rank: usize, owners: &[u32], growth: f64, event: &Event) {
         let mut posterior = std::mem::take(&mut self.posterior);
         let Posterior { mean, deviations, residuals, known, .. } = &mut posterior;
         known.clear();
         deviations.clear();
         residuals.clear();
         mean.clear();
-        mean.resize(self.rank, 0.0);
+        mean.resize(rank, 0.0);
         for (&k, value) in event.coordinates.iter().zip(event.values) {
             let owner = owners.get(k as usize);
             let owner = owner.filter(|&&owner| !self.is_rare(owner, k as usize, growth));
@@ -176,33 +184,35 @@ impl Ppca {
             residuals.push(x);
             known.push(k);
             let precise = x / self.noise[k as usize];
-            for (explained, factor) in mean.iter_mut().zip(self.row(k as usize)) {
+            for (explained, factor) in mean[..rank].iter_mut().zip(&self.rows[k as usize * rank..][..rank]) {
                 *explained += factor * precise;
             }
         }
-        self.solve(&mut posterior);
+        self.solve(rank, &mut posterior);
         self.posterior = posterior;
     }
 
     /// Turn F_o' S_o^-1 x_o into mu, and x_o into the residuals.
-    fn solve(&self, posterior: &mut Posterior) {
+    #[inline(always)]
+    fn solve(&self, rank: usize, posterior: &mut Posterior) {
+        let row = |k: u32| &self.rows[k as usize * rank..][..rank];
         let Posterior { mean, deviations, residuals, known, cholesky, .. } = posterior;
-        for (i, entries) in cholesky.rows(self.rank).enumerate() {
+        for (i, entries) in cholesky.rows(rank).enumerate() {
             entries.fill(0.0);
             entries[i] = 1.0;
         }
         let (quads, rest) = known.as_chunks::<4>();
         for quad in quads {
-            let rows = quad.map(|k| self.row(k as usize));
+            let rows = quad.map(row);
             let precisions = quad.map(|k| 1.0 / self.noise[k as usize]);
-            for (i, entries) in cholesky.rows(self.rank).enumerate() {
+            for (i, entries) in cholesky.rows(rank).enumerate() {
                 let factors = std::array::from_fn(|j| precisions[j] * rows[j][i]);
                 add_four(&mut entries[i..], factors, rows.map(|row| &row[i..]));
             }
         }
         for &k in rest {
-            let (row, precision) = (self.row(k as usize), 1.0 / self.noise[k as usize]);
-            for (entries, x) in cholesky.rows(self.rank).zip(row) {
+            let (row, precision) = (row(k), 1.0 / self.noise[k as usize]);
+            for (entries, x) in cholesky.rows(rank).zip(row) {
                 let factor = precision * x;
                 for (entry, y) in entries.iter_mut().zip(row) {
                     *entry += factor * y;
@@ -213,7 +223,7 @@ impl Ppca {
         cholesky.solve(mean);
         let informative = residuals.iter_mut().zip(deviations).filter(|(_, deviation)| **deviation != 0.0);
         for ((residual, _), &k) in informative.zip(known.iter()) {
-            *residual -= dot(self.row(k as usize), mean);
+            *residual -= dot(row(k), mean);
         }
     }
 
@@ -230,8 +240,7 @@ impl Ppca {
     /// names.
     pub fn learn(&mut self, event: &Event, weight: f64, growth: f64) {
         match self.rank {
-            // With a constant rank, loops are unrolled; a mixture has this one.
-            8 => self.learn_with_rank(8, event, weight, growth),
+            COMMON => self.learn_with_rank(COMMON, event, weight, growth),
             rank => self.learn_with_rank(rank, event, weight, growth),
         }
     }
