@@ -58,7 +58,8 @@ impl LinearModel {
     /// Renumber the classes, see [`crate::learner::Learner::relabel`].
     pub fn relabel(&mut self, places: &[usize]) {
         if self.classes > 1 {
-            self.cells = relabelled_rows(&self.cells, places);
+            let places: Vec<usize> = places.iter().copied().chain(self.classes..self.width).collect();
+            self.cells = relabelled_rows(&self.cells, &places);
         } else if places.first() == Some(&1) {
             // Subtracted from 0 to avoid a negative zero, which no file preserves.
             self.cells.iter_mut().for_each(|cell| cell.weight = 0.0 - cell.weight);
@@ -71,11 +72,11 @@ impl LinearModel {
         let update = self.step.update;
         // AROW's information is 1 where nothing was learned; this counts once, however many features are combined.
         let prior = information(update, untouched(update).moment);
-        let classes = self.classes;
-        let mut moved = vec![Cell { weight: 0.0, moment: 0.0 }; classes * places];
+        let width = self.width;
+        let mut moved = vec![Cell { weight: 0.0, moment: 0.0 }; width * places];
         for each in moves {
-            let old = &self.cells[each.from as usize * classes..][..classes];
-            for (cell, to) in old.iter().zip(&mut moved[each.to as usize * classes..]) {
+            let old = &self.cells[each.from as usize * width..][..width];
+            for (cell, to) in old.iter().zip(&mut moved[each.to as usize * width..]) {
                 to.weight += each.factor * cell.weight;
                 to.moment += each.information.min(LARGEST) * (information(update, cell.moment) - prior);
             }
@@ -100,7 +101,7 @@ impl LinearModel {
                 cell.moment = (cell.moment / slopes).min(LARGEST);
             }
         }
-        let of_constant = self.cells.iter_mut().skip(constant as usize * self.classes).take(self.classes);
+        let of_constant = self.cells.iter_mut().skip(constant as usize * self.width).take(self.classes);
         of_constant.for_each(|cell| cell.weight -= shift / stretch / unit);
     }
 
@@ -117,7 +118,7 @@ impl LinearModel {
         self.rescale();
         let parts: Vec<Part> = parts.iter().map(|part| Part::of(part, self)).collect();
         let all = parts.iter().map(|part| part.steps).sum::<u64>();
-        let (update, classes, decay) = (self.step.update, self.classes, self.decay(all));
+        let (update, width, decay) = (self.step.update, self.width, self.decay(all));
         // The base is in every t_m w_m, but must count once.
         let shared = if self.sums_gradients() { self.steps as f64 * (1.0 - parts.len() as f64) } else { 0.0 };
         for (at, cell) in self.cells.iter_mut().enumerate() {
@@ -126,7 +127,7 @@ impl LinearModel {
             let mut information = information(update, cell.moment);
             change.put(shared, 0.0);
             for part in &parts {
-                let (gain, moved) = part.learned(base, at / classes, at % classes);
+                let (gain, moved) = part.learned(base, at / width, at % width);
                 information += gain;
                 change.put(part.weight(gain), moved);
             }
@@ -174,7 +175,7 @@ impl<'a> Part<'a> {
     fn learned(&self, base: Cell, place: usize, class: usize) -> (f64, f64) {
         let Self { model, decay, .. } = *self;
         let update = model.step.update;
-        let known = (place < model.places).then(|| model.cells[place * model.classes + class]);
+        let known = (place < model.places).then(|| model.cells[place * model.width + class]);
         let now = settled(update, known.unwrap_or(untouched(update)), model.factor);
         let before = settled(update, base, decay);
         let gain = information(update, now.moment) - information(update, before.moment);

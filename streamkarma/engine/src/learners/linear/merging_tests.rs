@@ -45,7 +45,7 @@ fn merged(base: &LinearModel, parts: &[&LinearModel]) -> LinearModel {
 fn numbers_of(model: &LinearModel) -> Vec<f64> {
     let mut model = model.clone();
     model.rescale();
-    let of_class = |class: usize| model.cells.iter().skip(class).step_by(model.classes);
+    let of_class = |class: usize| model.cells.iter().skip(class).step_by(model.width);
     (0..model.classes).flat_map(of_class).flat_map(|cell| [cell.weight, cell.moment]).collect()
 }
 

@@ -32,6 +32,8 @@ use crate::state::Refused;
 
 /// Scores, slopes and gradients are clipped at this magnitude, so that their squares stay finite.
 pub const LARGEST: f64 = 1e100;
+/// Up to so many classes have no room for others.
+const FEW: usize = 64;
 /// The global factor is multiplied into the arrays below this, long before anything overflows.
 const SMALLEST_SCALE: f64 = 1e-9;
 pub(crate) const LARGEST_GROWTH: f64 = 18_446_744_073_709_551_616.0; // 2^64
@@ -99,8 +101,9 @@ pub struct LinearModel {
     factor: f64,
     classes: usize,
     places: usize,
-    /// Place by place, one per class: an event needs those of every class at the same places.
+    /// Place by place, `width` each, of which the first are those of the classes: an event needs all of them.
     cells: Vec<Cell>,
+    width: usize,
     slopes: Vec<f64>,
     /// Rise of the errors since the model began, if it restarts.
     rise: Rise,
@@ -121,7 +124,8 @@ impl LinearModel {
             factor: 1.0,
             classes,
             places,
-            cells: vec![untouched(step.update); classes * places],
+            cells: vec![untouched(step.update); width_of(classes) * places],
+            width: width_of(classes),
             slopes: vec![0.0; classes],
             rise: Rise::default(),
             scratch: [Vec::new(), Vec::new()],
@@ -156,12 +160,12 @@ impl LinearModel {
 
     /// The weight of a class at a place.
     pub fn weight(&self, class: usize, place: usize) -> f64 {
-        self.scale() * self.cells[place * self.classes + class].weight
+        self.scale() * self.cells[place * self.width + class].weight
     }
 
     /// Set the weight of a class at a place.
     pub fn set_weight(&mut self, class: usize, place: usize, weight: f64) {
-        self.cells[place * self.classes + class].weight = weight / self.scale();
+        self.cells[place * self.width + class].weight = weight / self.scale();
     }
 
     /// Predict, then learn if requested; see [`crate::learner::Learner::step`].
@@ -173,7 +177,7 @@ impl LinearModel {
     /// Write the score of every class, within ±[`LARGEST`].
     pub fn predict(&self, index: &[u32], phi: &[f64], scores: &mut [f64]) {
         let scale = self.scale();
-        updates::products(&self.cells, index, phi, scores);
+        updates::products(&self.cells, self.width, index, phi, scores);
         scores.iter_mut().for_each(|score| *score = (scale * *score).clamp(-LARGEST, LARGEST));
     }
 
@@ -228,18 +232,23 @@ impl LinearModel {
     /// The difference of the two scores is unchanged, and both classes inherit the second moments.
     pub fn widen(&mut self, classes: usize) {
         let classes = classes.max(self.classes).max(2);
-        let mut wide = vec![untouched(self.step.update); classes * self.places];
-        for (old, new) in self.cells.chunks_exact(self.classes).zip(wide.chunks_exact_mut(classes)) {
-            match *old {
+        let width = width_of(classes);
+        if width != self.width {
+            let mut wide = vec![untouched(self.step.update); width * self.places];
+            for (old, new) in self.cells.chunks_exact(self.width).zip(wide.chunks_exact_mut(width)) {
+                new[..old.len()].copy_from_slice(old);
+            }
+            (self.cells, self.width) = (wide, width);
+        }
+        if self.classes == 1 {
+            for cells in self.cells.chunks_exact_mut(width) {
+                let Cell { weight, moment } = cells[0];
                 // Subtracted from 0 to avoid a negative zero, which no file preserves.
-                [Cell { weight, moment }] => {
-                    new[0] = Cell { weight: 0.0 - weight / 2.0, moment };
-                    new[1] = Cell { weight: weight / 2.0, moment };
-                }
-                _ => new[..old.len()].copy_from_slice(old),
+                cells[0].weight = 0.0 - weight / 2.0;
+                cells[1] = Cell { weight: weight / 2.0, moment };
             }
         }
-        (self.cells, self.classes) = (wide, classes);
+        self.classes = classes;
         self.slopes.resize(classes, 0.0);
     }
 
@@ -257,7 +266,7 @@ impl LinearModel {
     ///
     /// If they do not.
     pub fn check_room(classes: usize, places: usize) -> Result<(), Refused> {
-        let room = classes.checked_mul(places);
+        let room = width_of(classes).checked_mul(places);
         let room = room.and_then(|cells| Vec::<Cell>::new().try_reserve_exact(cells).ok());
         room.ok_or_else(|| "not enough memory for this many weights".to_owned())
     }
@@ -267,11 +276,11 @@ impl LinearModel {
     /// Places that move to the same one are combined: it gets the sum of their weights and of their squared gradients,
     /// and the least variance.
     pub fn relocate(&mut self, from: &[u32], to: &[u32], places: usize) {
-        let (classes, update) = (self.classes, self.step.update);
-        let mut moved = vec![untouched(update); classes * places];
+        let (width, update) = (self.width, self.step.update);
+        let mut moved = vec![untouched(update); width * places];
         for (&from, &to) in from.iter().zip(to) {
-            let old = &self.cells[from as usize * classes..][..classes];
-            for (cell, joined) in old.iter().zip(&mut moved[to as usize * classes..]) {
+            let old = &self.cells[from as usize * width..][..self.classes];
+            for (cell, joined) in old.iter().zip(&mut moved[to as usize * width..]) {
                 joined.weight += cell.weight;
                 joined.moment = match update {
                     Update::Arow => joined.moment.min(cell.moment),
@@ -284,8 +293,8 @@ impl LinearModel {
 
     /// Forget what was learned at some places, in every class.
     pub fn clear(&mut self, places: &[u32]) {
-        let (classes, fresh) = (self.classes, untouched(self.step.update));
-        places.iter().for_each(|&place| self.cells[place as usize * classes..][..classes].fill(fresh));
+        let (width, fresh) = (self.width, untouched(self.step.update));
+        places.iter().for_each(|&place| self.cells[place as usize * width..][..width].fill(fresh));
     }
 
     /// Forget what was learned at every `many`-th place from `first` on, in every class, except at those `kept`.
@@ -299,7 +308,7 @@ impl LinearModel {
     /// The places where anything was learned, in ascending order.
     pub fn touched(&self) -> Vec<u32> {
         let fresh = untouched(self.step.update);
-        let cells = (0..).zip(self.cells.chunks_exact(self.classes));
+        let cells = (0..).zip(self.cells.chunks_exact(self.width));
         cells.filter(|(_, cells)| cells.iter().any(|cell| *cell != fresh)).map(|(place, _)| place).collect()
     }
 
@@ -311,6 +320,19 @@ impl LinearModel {
             Update::Adagrad => 1.0 / self.factor,
         }
     }
+}
+
+/// The number of cells at a place: one for each class and, if these are many, room for others, since all cells move
+/// when there are more.
+fn width_of(classes: usize) -> usize {
+    if classes <= FEW {
+        return classes;
+    }
+    let mut width = FEW;
+    while width < classes {
+        width = width.saturating_add(width / 8);
+    }
+    width
 }
 
 /// A weight that was never touched.

@@ -9,7 +9,7 @@ impl LinearModel {
     /// `clock` the steps, the global factor and, if it restarts, the record of its errors. SGD's spread has shape (C,
     /// 0).
     pub fn put_state(&self, index: &[u32], clock: &str, state: &mut State) {
-        let cell = |class: usize, place: u32| self.cells[place as usize * self.classes + class];
+        let cell = |class: usize, place: u32| self.cells[place as usize * self.width + class];
         let picked =
             || (0..self.classes).flat_map(|class| index.iter().map(move |&place| cell(class, place)));
         let moments = picked().map(|cell| cell.moment);
@@ -46,9 +46,14 @@ impl LinearModel {
         ensure((0.0..2f64.powi(53)).contains(&steps) && steps.fract() == 0.0, why)?;
         ensure((least..=largest).contains(&factor) && moments.iter().all(|&moment| moment >= 0.0), why)?;
         // Class by class in the state, place by place here.
-        let order = (0..places).flat_map(|place| (0..classes).map(move |class| class * places + place));
-        let moment = |at: usize| moments.get(at).copied().unwrap_or(0.0); // SGD has none
-        let cells = order.map(|at| Cell { weight: weights[at], moment: moment(at) }).collect();
-        Ok(Self { steps: steps as u64, factor, rise, places, cells, ..Self::new(step, classes, 0) })
+        let mut model = Self { steps: steps as u64, factor, rise, ..Self::new(step, classes, places) };
+        for (place, cells) in model.cells.chunks_exact_mut(model.width).enumerate() {
+            for (class, cell) in cells[..classes].iter_mut().enumerate() {
+                let at = class * places + place;
+                // SGD has no moments.
+                *cell = Cell { weight: weights[at], moment: moments.get(at).copied().unwrap_or(0.0) };
+            }
+        }
+        Ok(model)
     }
 }

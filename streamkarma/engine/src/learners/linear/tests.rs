@@ -70,7 +70,7 @@ fn repeat_is_a_partial_step_that_changes_only_weights() {
 
 #[test]
 fn scores_are_sums_over_the_places_of_an_event() {
-    for classes in 1..=9 {
+    for classes in (1..=9).chain([64, 65, 81]) {
         let mut model = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), classes, 8);
         let mut numbers = Numbers(classes as u64);
         for (place, class) in (0..8).flat_map(|place| (0..classes).map(move |class| (place, class))) {
@@ -89,7 +89,7 @@ fn scores_are_sums_over_the_places_of_an_event() {
         model.put_state(&index, "clock", &mut state);
         let weights = state.f64s("weights").unwrap().0;
         assert!((0..8).all(|place| weights[8 * (classes - 1) + place] == model.weight(classes - 1, place)));
-        assert_eq!(LinearModel::restored(model.step, "clock", &state, 9).unwrap().cells, model.cells);
+        assert_eq!(LinearModel::restored(model.step, "clock", &state, classes).unwrap().cells, model.cells);
     }
 }
 
@@ -174,6 +174,13 @@ fn widening_keeps_score_differences() {
         assert_eq!(four[2..], [0.0; 2]);
         model.step(&index, &phi, &lesson(3.0, 1.0), &mut four);
         assert_eq!(model.classes(), 4);
+        let mut at_once = model.clone();
+        (5..=81).for_each(|classes| model.widen(classes));
+        at_once.widen(81);
+        assert_eq!((&model.cells, model.classes()), (&at_once.cells, 81));
+        let places: Vec<usize> = (0..81).map(|class| (class + 7) % 81).collect();
+        at_once.relabel(&places);
+        assert!((0..8).all(|place| at_once.weight(places[1], place) == model.weight(1, place)));
     }
 }
 

@@ -60,7 +60,7 @@ impl LinearModel {
             let change = -eta * weight * slope / self.factor;
             if change != 0.0 {
                 for (&place, x) in index.iter().zip(phi) {
-                    self.cells[place as usize * self.classes + class].weight += change * x;
+                    self.cells[place as usize * self.width + class].weight += change * x;
                 }
             }
         }
@@ -70,19 +70,19 @@ impl LinearModel {
         let (error, noise) = (self.error(loss), self.noise(weight));
         let growth = self.factor;
         let gain = 1.0 / (self.variance(index, phi) + noise);
-        let (classes, [parts, kept]) = (self.classes, &mut self.scratch);
+        let (width, [parts, kept]) = (self.width, &mut self.scratch);
         for (class, slope) in self.slopes.iter().enumerate() {
             if *slope == 0.0 {
                 continue;
             }
-            let cells = Column { cells: &self.cells, classes, class };
-            if classes > 1 {
+            let cells = Column { cells: &self.cells, width, class };
+            if self.classes > 1 {
                 cells.gather(growth, index, phi, parts);
             }
             shrink(noise, phi, parts, kept);
             let (change, limit) = (-slope * error * gain, 1.0 / growth);
             for ((&place, part), kept) in index.iter().zip(parts.iter()).zip(kept.iter()) {
-                let cell = &mut self.cells[place as usize * classes + class];
+                let cell = &mut self.cells[place as usize * width + class];
                 cell.weight += change * part;
                 // `min` checks for NaN, which takes five times as long.
                 let moment = if cell.moment < limit { cell.moment } else { limit };
@@ -96,15 +96,15 @@ impl LinearModel {
     pub(super) fn correct(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64, part: f64) {
         let error = self.error(loss);
         let gain = part / (self.variance(index, phi) + self.noise(weight));
-        let (classes, [parts, _]) = (self.classes, &mut self.scratch);
+        let (width, [parts, _]) = (self.width, &mut self.scratch);
         for (class, slope) in self.slopes.iter().enumerate() {
             if *slope == 0.0 {
                 continue;
             }
-            Column { cells: &self.cells, classes, class }.gather(self.factor, index, phi, parts);
+            Column { cells: &self.cells, width, class }.gather(self.factor, index, phi, parts);
             let change = -slope * error * gain;
             for (&place, part) in index.iter().zip(parts.iter()) {
-                self.cells[place as usize * classes + class].weight += change * part;
+                self.cells[place as usize * width + class].weight += change * part;
             }
         }
     }
@@ -126,7 +126,7 @@ impl LinearModel {
         let mut variance = 0.0;
         for (class, slope) in self.slopes.iter().enumerate() {
             if *slope != 0.0 {
-                let cells = Column { cells: &self.cells, classes: self.classes, class };
+                let cells = Column { cells: &self.cells, width: self.width, class };
                 cells.gather(growth, index, phi, parts);
                 variance += dot(parts, phi);
             }
@@ -135,19 +135,19 @@ impl LinearModel {
     }
 
     pub(super) fn adapt(&mut self, index: &[u32], phi: &[f64], weight: f64) {
-        let (classes, [added, moved]) = (self.classes, &mut self.scratch);
+        let (width, [added, moved]) = (self.width, &mut self.scratch);
         for (class, slope) in self.slopes.iter().enumerate() {
             let slope = (weight * slope).clamp(-LARGEST, LARGEST);
             if slope == 0.0 {
                 continue;
             }
             moved.clear();
-            moved.extend(index.iter().map(|&place| self.cells[place as usize * classes + class].moment));
+            moved.extend(index.iter().map(|&place| self.cells[place as usize * width + class].moment));
             added.resize(phi.len(), 0.0);
             let (growth, eta) = (self.factor, self.step.eta);
             self.arch.dispatch(DivideByRoot { growth, eta, slope, phi, added, moved });
             for ((&place, added), moved) in index.iter().zip(added.iter()).zip(moved.iter()) {
-                let cell = &mut self.cells[place as usize * classes + class];
+                let cell = &mut self.cells[place as usize * width + class];
                 cell.moment += added;
                 cell.weight -= moved;
             }
@@ -182,7 +182,7 @@ pub(super) fn settled(update: Update, cell: Cell, factor: f64) -> Cell {
 }
 
 /// Write the dot product of each class's weights and phi.
-pub(super) fn products(cells: &[Cell], index: &[u32], phi: &[f64], products: &mut [f64]) {
+pub(super) fn products(cells: &[Cell], width: usize, index: &[u32], phi: &[f64], products: &mut [f64]) {
     if let [product] = products {
         [*product] = neighbours(cells, 1, 0, index, phi);
         return;
@@ -191,10 +191,10 @@ pub(super) fn products(cells: &[Cell], index: &[u32], phi: &[f64], products: &mu
     let (quads, rest) = products.as_chunks_mut::<4>();
     let left = classes - rest.len();
     for (first, quad) in (0..).step_by(4).zip(quads) {
-        *quad = neighbours(cells, classes, first, index, phi);
+        *quad = neighbours(cells, width, first, index, phi);
     }
     for (class, product) in (left..).zip(rest) {
-        [*product] = neighbours(cells, classes, class, index, phi);
+        [*product] = neighbours(cells, width, class, index, phi);
     }
 }
 
@@ -203,14 +203,14 @@ pub(super) fn products(cells: &[Cell], index: &[u32], phi: &[f64], products: &mu
 #[inline(always)] // With one class, no index is multiplied.
 fn neighbours<const N: usize>(
     cells: &[Cell],
-    classes: usize,
+    width: usize,
     first: usize,
     index: &[u32],
     phi: &[f64],
 ) -> [f64; N] {
     let mut sums = [[0.0; N]; 4];
     let mut add = |sum: usize, place: u32, value: f64| {
-        let cells = &cells[place as usize * classes + first..][..N];
+        let cells = &cells[place as usize * width + first..][..N];
         sums[sum].iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell.weight * value);
     };
     let (places, other_places) = index.as_chunks::<4>();
@@ -227,14 +227,14 @@ fn neighbours<const N: usize>(
 /// The cells of one class.
 struct Column<'a> {
     cells: &'a [Cell],
-    classes: usize,
+    width: usize,
     class: usize,
 }
 
 impl Column<'_> {
     /// Write sigma phi.
     fn gather(&self, growth: f64, index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
-        let moment = |place: u32| self.cells[place as usize * self.classes + self.class].moment;
+        let moment = |place: u32| self.cells[place as usize * self.width + self.class].moment;
         parts.clear();
         parts.extend(index.iter().zip(phi).map(|(&place, x)| (growth * moment(place)).min(1.0) * x));
     }
