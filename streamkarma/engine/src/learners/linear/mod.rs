@@ -195,10 +195,10 @@ impl LinearModel {
             if self.step.restarts {
                 self.begin_anew_if_worse(loss, weight);
             }
-            match self.step.update {
-                Update::Sgd => self.descend(index, phi, weight),
-                Update::Arow => self.regularise(index, phi, loss, weight),
-                Update::Adagrad => self.adapt(index, phi, weight),
+            match self.width {
+                // With a constant width, no index is multiplied.
+                1 => self.update(1, index, phi, loss, weight),
+                width => self.update(width, index, phi, loss, weight),
             }
         }
         loss

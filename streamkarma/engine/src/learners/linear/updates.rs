@@ -39,7 +39,18 @@ use crate::math::dot;
 pub const START: f64 = 1e-8;
 
 impl LinearModel {
-    pub(super) fn descend(&mut self, index: &[u32], phi: &[f64], weight: f64) {
+    /// Take a step against the loss with these slopes; `width` is that of the model.
+    #[inline(always)]
+    pub(super) fn update(&mut self, width: usize, index: &[u32], phi: &[f64], loss: f64, weight: f64) {
+        match self.step.update {
+            Update::Sgd => self.descend(width, index, phi, weight),
+            Update::Arow => self.regularise(width, index, phi, loss, weight),
+            Update::Adagrad => self.adapt(width, index, phi, weight),
+        }
+    }
+
+    #[inline(always)]
+    fn descend(&mut self, width: usize, index: &[u32], phi: &[f64], weight: f64) {
         let step = self.step;
         let mut eta = step.eta;
         if eta == 0.0 {
@@ -60,17 +71,18 @@ impl LinearModel {
             let change = -eta * weight * slope / self.factor;
             if change != 0.0 {
                 for (&place, x) in index.iter().zip(phi) {
-                    self.cells[place as usize * self.width + class].weight += change * x;
+                    self.cells[place as usize * width + class].weight += change * x;
                 }
             }
         }
     }
 
-    pub(super) fn regularise(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64) {
+    #[inline(always)]
+    fn regularise(&mut self, width: usize, index: &[u32], phi: &[f64], loss: f64, weight: f64) {
         let (error, noise) = (self.error(loss), self.noise(weight));
         let growth = self.factor;
-        let gain = 1.0 / (self.variance(index, phi) + noise);
-        let (width, [parts, kept]) = (self.width, &mut self.scratch);
+        let gain = 1.0 / (self.variance(width, index, phi) + noise);
+        let [parts, kept] = &mut self.scratch;
         for (class, slope) in self.slopes.iter().enumerate() {
             if *slope == 0.0 {
                 continue;
@@ -95,7 +107,7 @@ impl LinearModel {
     /// Take a fraction of an AROW step on the weights, leaving the variances unchanged.
     pub(super) fn correct(&mut self, index: &[u32], phi: &[f64], loss: f64, weight: f64, part: f64) {
         let error = self.error(loss);
-        let gain = part / (self.variance(index, phi) + self.noise(weight));
+        let gain = part / (self.variance(self.width, index, phi) + self.noise(weight));
         let (width, [parts, _]) = (self.width, &mut self.scratch);
         for (class, slope) in self.slopes.iter().enumerate() {
             if *slope == 0.0 {
@@ -121,12 +133,13 @@ impl LinearModel {
     }
 
     /// AROW's v; leaves sigma phi of the last class with a nonzero slope in the first scratch buffer.
-    fn variance(&mut self, index: &[u32], phi: &[f64]) -> f64 {
+    #[inline(always)]
+    fn variance(&mut self, width: usize, index: &[u32], phi: &[f64]) -> f64 {
         let (growth, [parts, _]) = (self.factor, &mut self.scratch);
         let mut variance = 0.0;
         for (class, slope) in self.slopes.iter().enumerate() {
             if *slope != 0.0 {
-                let cells = Column { cells: &self.cells, width: self.width, class };
+                let cells = Column { cells: &self.cells, width, class };
                 cells.gather(growth, index, phi, parts);
                 variance += dot(parts, phi);
             }
@@ -134,8 +147,9 @@ impl LinearModel {
         variance
     }
 
-    pub(super) fn adapt(&mut self, index: &[u32], phi: &[f64], weight: f64) {
-        let (width, [added, moved]) = (self.width, &mut self.scratch);
+    #[inline(always)]
+    fn adapt(&mut self, width: usize, index: &[u32], phi: &[f64], weight: f64) {
+        let [added, moved] = &mut self.scratch;
         for (class, slope) in self.slopes.iter().enumerate() {
             let slope = (weight * slope).clamp(-LARGEST, LARGEST);
             if slope == 0.0 {
@@ -233,6 +247,7 @@ struct Column<'a> {
 
 impl Column<'_> {
     /// Write sigma phi.
+    #[inline(always)]
     fn gather(&self, growth: f64, index: &[u32], phi: &[f64], parts: &mut Vec<f64>) {
         let moment = |place: u32| self.cells[place as usize * self.width + self.class].moment;
         parts.clear();
