@@ -198,24 +198,24 @@ pub(super) fn settled(update: Update, cell: Cell, factor: f64) -> Cell {
 /// Write the dot product of each class's weights and phi.
 pub(super) fn products(cells: &[Cell], width: usize, index: &[u32], phi: &[f64], products: &mut [f64]) {
     if let [product] = products {
-        [*product] = neighbours(cells, 1, 0, index, phi);
+        [*product] = of_adjacent(cells, 1, 0, index, phi);
         return;
     }
     let classes = products.len();
     let (quads, rest) = products.as_chunks_mut::<4>();
     let left = classes - rest.len();
     for (first, quad) in (0..).step_by(4).zip(quads) {
-        *quad = neighbours(cells, width, first, index, phi);
+        *quad = of_adjacent(cells, width, first, index, phi);
     }
     for (class, product) in (left..).zip(rest) {
-        [*product] = neighbours(cells, width, class, index, phi);
+        [*product] = of_adjacent(cells, width, class, index, phi);
     }
 }
 
 /// The dot products of `N` classes from the `first` on; for each, four independent sums, so that no addition waits for
 /// the previous one.
 #[inline(always)] // With one class, no index is multiplied.
-fn neighbours<const N: usize>(
+fn of_adjacent<const N: usize>(
     cells: &[Cell],
     width: usize,
     first: usize,
