@@ -332,7 +332,8 @@ fn width_of(classes: usize) -> usize {
     while width < classes {
         width = width.saturating_add(width / 8);
     }
-    width
+    // A table has room for a power of two.
+    classes.checked_next_power_of_two().map_or(width, |most| width.min(most))
 }
 
 /// A weight that was never touched.

@@ -70,7 +70,7 @@ fn repeat_is_a_partial_step_that_changes_only_weights() {
 
 #[test]
 fn scores_are_sums_over_the_places_of_an_event() {
-    for classes in (1..=9).chain([64, 65, 81]) {
+    for classes in (1..=9).chain([64, 65, 81, 250]) {
         let mut model = LinearModel::new(step(Update::Arow, Loss::Hinge, 0.0), classes, 8);
         let mut numbers = Numbers(classes as u64);
         for (place, class) in (0..8).flat_map(|place| (0..classes).map(move |class| (place, class))) {
