@@ -249,3 +249,27 @@ def test_what_a_new_task_has_not_seen_is_learned_with_its_label() -> None:
                learner="subspace", task="regression")  # fmt: skip
     seen, expected = (np.frombuffer(split(loop)[1]["clock"])[0] for loop in (found, told))
     assert seen == expected == 59.0
+
+
+@pytest.mark.parametrize("learner", ["auto", "explicit"])
+def test_a_late_loss_is_by_the_classes_known_when_the_event_came(streamkarma: Program, learner: str) -> None:
+    rng, stream = random.Random(4), []
+    for t in range(240):
+        label = min(int(rng.expovariate(0.4)), t // 30)  # classes come one by one
+        stream.append({"id": t, "a": label + rng.gauss(0, 0.3), "y": f"c{label}"})
+    # Each label comes 40 events after its event.
+    events, labels = [without(each, "y") for each in stream], [without(each, "a") for each in stream]
+    mixed = events[:40] + [each for pair in zip(events[40:], labels, strict=False) for each in pair]
+    told = streamkarma("learn", "--learner", learner, "--id", "id", "--pending", "50", records=mixed)
+    before: dict[int, dict[str, float]] = {}
+    known = new = 0
+    for row in told.rows:
+        if "target" not in row:
+            before[row["id"]] = row.get("score", {})
+        elif isinstance(scores := before[row["id"]], dict) and len(scores) > 2:
+            own = scores.get(row["target"], sum(scores.values()) / len(scores))
+            every = {**scores, row["target"]: own}.values()
+            assert row["loss"] == pytest.approx(math.log(sum(map(math.exp, every))) - own, rel=1e-9)
+            known, new = known + (row["target"] in scores), new + (row["target"] not in scores)
+    assert known > 50
+    assert new > 5

@@ -45,8 +45,23 @@ def with_prior(
         scores[t] = joined([(0, np.array([before.scores]))], 1, width)[0]
         known[t] = before.known
         if result.targets[t] >= 0:
-            losses[t] = loss_of(loss, scores[t], int(result.targets[t]))
+            losses[t] = _loss_of_known(loss, scores[t], before.known, int(result.targets[t]))
     return ClassificationResult(scores, known, result.targets, losses, result.shares, result.members)
+
+
+def _loss_of_known(loss: str, scores: Floats, known: int, target: int) -> float:
+    """The loss of a prediction that was made when only the first classes were known.
+
+    A class that came later has their mean score: a new class has the score 0, and the scores of a model are
+    relative to each other.
+    """
+    if scores.size == 1:
+        return loss_of(loss, scores, target)
+    # A score is that of a second class even while only one is known.
+    own = scores[: max(known, 2)]
+    if target < len(own):
+        return loss_of(loss, own, target)
+    return loss_of(loss, np.append(own, own.mean()), len(own))
 
 
 def predicted_classes(
