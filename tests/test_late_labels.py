@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 from streamkarma import KARMAMixtureClassifier
 from streamkarma.core.tickets import TicketRegistry
 from streamkarma.estimators.persistence import load_with_run
+from streamkarma.estimators.results import ClassificationResult
+from streamkarma.regret.losses import pointwise_loss
+from streamkarma.runtime.class_predictions import with_prior
 from streamkarma.runtime.event_buffer import EventBatch
 from streamkarma.runtime.fields import Fields
-from streamkarma.runtime.pending import Pending
+from streamkarma.runtime.pending import Pending, PriorPrediction
 from streamkarma.runtime.task import TaskModel
 from streamkarma.synthetic import StreamSpec, records
 from tests.cluster import lines
@@ -273,3 +276,20 @@ def test_a_late_loss_is_by_the_classes_known_when_the_event_came(streamkarma: Pr
             known, new = known + (row["target"] in scores), new + (row["target"] not in scores)
     assert known > 50
     assert new > 5
+
+
+def test_classes_that_came_later_are_no_rivals_of_an_earlier_prediction() -> None:
+    zeros, empty = np.zeros(3), np.zeros((3, 0))
+    now = ClassificationResult(np.zeros((3, 5)), np.full(3, 5), np.array([1, 4, -1]), zeros, empty)
+    before = PriorPrediction({}, [-3.0, -1.0, -2.0], 3)
+    two = PriorPrediction({}, [2.0], 2)
+    then = with_prior(now, {0: before, 1: before, 2: two}, "hinge")
+    none = -math.inf
+    assert then.scores.tolist() == [
+        [-3, -1, -2, none, none],
+        [-3, -1, -2, none, -2],
+        [-1, 1, none, none, none],
+    ]
+    assert then.known.tolist() == [3, 3, 2]
+    assert then.losses.tolist() == [0, 2, 0]
+    assert pointwise_loss("hinge", then.scores[:2], np.array([1.0, 4.0])).tolist() == [0, 2]

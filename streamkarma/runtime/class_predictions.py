@@ -42,26 +42,27 @@ def with_prior(
     scores = joined([(0, result.scores)], len(result.known), width)
     known, losses = result.known.copy(), result.losses.copy()
     for t, before in prior.items():
-        scores[t] = joined([(0, np.array([before.scores]))], 1, width)[0]
-        known[t] = before.known
-        if result.targets[t] >= 0:
-            losses[t] = _loss_of_known(loss, scores[t], before.known, int(result.targets[t]))
+        target = int(result.targets[t])
+        scores[t], known[t] = _scores_then(before, width, target), before.known
+        if target >= 0:
+            losses[t] = loss_of(loss, scores[t], target)
     return ClassificationResult(scores, known, result.targets, losses, result.shares, result.members)
 
 
-def _loss_of_known(loss: str, scores: Floats, known: int, target: int) -> float:
-    """The loss of a prediction that was made when only the first classes were known.
+def _scores_then(before: PriorPrediction, width: int, target: int) -> Floats:
+    """The scores of a prior prediction, with minus infinity for the classes that came later.
 
-    A class that came later has their mean score: a new class has the score 0, and the scores of a model are
-    relative to each other.
+    If the label is one of these, it has the mean score of the others: a new class has the score 0, and scores
+    are relative to each other.
     """
-    if scores.size == 1:
-        return loss_of(loss, scores, target)
+    scores: Floats = joined([(0, np.array([before.scores]))], 1, width)[0]
     # A score is that of a second class even while only one is known.
-    own = scores[: max(known, 2)]
-    if target < len(own):
-        return loss_of(loss, own, target)
-    return loss_of(loss, np.append(own, own.mean()), len(own))
+    known = max(before.known, 2)
+    if width > known:
+        scores[known:] = -np.inf
+        if target >= known:
+            scores[target] = scores[:known].mean()
+    return scores
 
 
 def predicted_classes(
