@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,7 @@ from streamkarma.cli import cli
 from streamkarma.errors import UsageError
 from streamkarma.estimators.learners import KINDS, LEARNERS
 from streamkarma.estimators.persistence import to_bytes
+from tests.conftest import Program
 
 Event = tuple[dict[str, float], Any]
 
@@ -86,6 +88,19 @@ def test_rows_have_sets_that_hold_as_many_classes_as_were_asked_for() -> None:
     assert summary["metrics"]["mean_set_size"] == pytest.approx(
         np.mean([len(row["set"]) for row in rows[1:]])
     )
+
+
+def test_a_label_that_was_never_learned_is_in_no_set(streamkarma: Program, tmp_path: Path) -> None:
+    known, later = islice(classes(300), 90), islice(classes(300), 90, 300)
+    options = ("--coverage", "0.8", "--learner", "explicit")
+    streamkarma("learn", *options, "--model", "model", records=[{**x, "y": y} for x, y in known])
+    given = [{**x, "y": y} for x, y in later]
+    told = streamkarma("predict", "model", "-", "--summary", "summary", records=given)
+    held = [row["target"] in row["set"] for row in told.rows]
+    assert any(row["target"] == "c" for row in told.rows)
+    metrics = json.loads((tmp_path / "summary").read_text())["metrics"]
+    assert metrics["coverage"] == pytest.approx(np.mean(held))
+    assert metrics["mean_set_size"] == pytest.approx(np.mean([len(row["set"]) for row in told.rows]))
 
 
 @pytest.mark.parametrize("events", [numbers, classes])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamkarma.arrays import Arrays, Bools, Floats, Ints
-from streamkarma.events.labels import Label
+from streamkarma.events.labels import NEW, Label
 from streamkarma.runtime.pending import PriorPrediction
 
 
@@ -57,7 +57,8 @@ class Coverage:
         members
             Shape (T, classes): whether each class is in the set.
         targets
-            Shape (T,): the index of the label; negative without one.
+            Shape (T,): the index of the label; negative without one, and for one never learned, which is in
+            no set.
         known
             Shape (T,): the number of known classes; without any there is no set.
         classes
@@ -66,13 +67,13 @@ class Coverage:
             As for intervals.
         """
         members = members.copy()
-        counted = (targets >= 0) & (known > 0)
+        counted = ((targets >= 0) | (targets == NEW)) & (known > 0)
         for t, before in prior.items():
             own = before.row.get("set")
             members[t] = [isinstance(own, list) and label in own for label in classes]
             counted[t] &= isinstance(own, list)
-        covered = np.zeros(len(targets), np.bool_)
-        covered[counted] = members[counted, targets[counted]]
+        covered, learned = np.zeros(len(targets), np.bool_), counted & (targets >= 0)
+        covered[learned] = members[learned, targets[learned]]
         self._add("mean_set_size", counted, covered, members.sum(axis=1))
 
     def _add(self, name: str, counted: Bools, covered: Bools, sizes: NDArray[Any]) -> None:
