@@ -561,6 +561,12 @@ def logistic(score: float) -> float: ...
 def logistics(scores: _Floats) -> _Floats:
     """The logistic function of each score."""
 
+def exponentials(numbers: _Floats) -> _Floats:
+    """The exponential of each number, with the same bits on every processor; NumPy's differ."""
+
+def logarithms(numbers: _Floats) -> _Floats:
+    """The natural logarithm of each number, with the same bits on every processor; NumPy's differ."""
+
 class PredictionIntervals:
     """See ``core.conformal``."""
 

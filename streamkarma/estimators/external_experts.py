@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from streamkarma._engine import Encoded, Translation
+from streamkarma._engine import Encoded, Translation, logarithms
 from streamkarma.arrays import Arrays, Floats, pop_part, with_prefix
 from streamkarma.errors import UsageError
 from streamkarma.estimators.common import KARMABase
@@ -257,11 +257,11 @@ def class_scores(chances: dict[Label, float], known: Sequence[Label], classes: i
     >>> class_scores({False: 0.25, True: 0.75}, [False, True], 1).round(2).tolist()
     [1.1]
     """
-    each = [min(max(chances.get(label, 0.0), CLIP), 1.0 - CLIP) for label in known]
+    each = np.array([min(max(chances.get(label, 0.0), CLIP), 1.0 - CLIP) for label in known])
     if classes > 1:
-        return np.log(each)
+        return logarithms(each)
     # With fewer than two classes there is nothing to predict.
-    return np.full(1, math.log(each[1] / each[0]) if len(each) == 2 else 0.0)
+    return logarithms(each[1:] / each[:1]) if len(each) == 2 else np.zeros(1)
 
 
 def number_score(prediction: Any, centre: float, spread: float) -> float:

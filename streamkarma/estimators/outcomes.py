@@ -23,9 +23,11 @@ MOST_MISSING = 64
 MOST_CATEGORIES = 16
 #: Suffixes of names of marks, and the column of ``Encoder.tallies`` that counts the values marked.
 MARKS = {"sentinel": 3, "far_high": 4, "far_low": 4}
-#: Nodes and weights for a normal distribution: exact for polynomials up to degree 9.
-_NODES, _CHANCES = np.polynomial.hermite_e.hermegauss(5)
-_CHANCES = _CHANCES / _CHANCES.sum()
+#: Nodes and weights of the Gauss-Hermite quadrature of five points: exact for polynomials up to degree 9.
+_INNER, _OUTER = np.sqrt(5.0 - np.sqrt(10.0)), np.sqrt(5.0 + np.sqrt(10.0))
+_NODES = np.array([-_OUTER, -_INNER, 0.0, _INNER, _OUTER])
+_CHANCES = (7.0 + 2.0 * np.sqrt(10.0) * np.array([-1.0, 1.0, 0.0, 1.0, -1.0])) / 60.0
+_CHANCES[2] = 8.0 / 15.0
 #: Squares of scores may overflow; values that are not finite are not shown.
 _UNBOUNDED = np.errstate(over="ignore", invalid="ignore")
 
@@ -67,8 +69,14 @@ def deviations(model: KARMABase, record: Record, events: Encoded) -> dict[str, F
 @_UNBOUNDED
 def deviation_of(chances: Floats, scores: Floats) -> Floats:
     """The standard deviation, shape (C,), of scores of shape (n, C) with these probabilities."""
-    deviation: Floats = np.sqrt(chances @ (scores - chances @ scores) ** 2)
+    deviation: Floats = np.sqrt(expected(chances, (scores - expected(chances, scores)) ** 2))
     return deviation
+
+
+def expected(chances: Floats, scores: Floats) -> Floats:
+    """The expected value, shape (C,), of scores of shape (n, C), always summed in the same order."""
+    mean: Floats = (chances[:, None] * scores).sum(axis=0)
+    return mean
 
 
 @_UNBOUNDED

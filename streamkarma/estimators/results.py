@@ -49,7 +49,7 @@ def probabilities(scores: NDArray[np.float64], known: int) -> NDArray[np.float64
         both[:, 1] = _engine.logistics(scores[:, 0])
         np.subtract(1.0, both[:, 1], out=both[:, 0])
         return both
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shifted = _engine.exponentials(scores - scores.max(axis=1, keepdims=True))
     result: NDArray[np.float64] = shifted / shifted.sum(axis=1, keepdims=True)
     return result
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamkarma._engine import add_trees
+from streamkarma._engine import add_trees, logarithms
 from streamkarma.arrays import Arrays, Floats
 from streamkarma.events.block import Block
 
@@ -179,10 +179,6 @@ def _find(ascending: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.int
 
 
 def _log_shares(shares: Floats) -> Floats:
-    """Log-odds of one share, or logarithms of several; by ``math``, which treats all rows alike."""
+    """Log-odds of one share, or logarithms of several."""
     cut = np.clip(shares, CLIP, 1.0 - CLIP)
-    logs = np.array([math.log(each) for each in cut.ravel().tolist()]).reshape(cut.shape)
-    if shares.shape[1] > 1:
-        return logs
-    others: Floats = np.array([[math.log(1.0 - each)] for each in cut[:, 0].tolist()]).reshape(cut.shape)
-    return logs - others
+    return logarithms(cut) if shares.shape[1] > 1 else logarithms(cut) - logarithms(1.0 - cut)

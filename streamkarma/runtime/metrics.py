@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from streamkarma._engine import logarithms
 from streamkarma.arrays import Arrays, Floats, Ints
 from streamkarma.estimators.results import clipped
 
@@ -70,7 +71,7 @@ class ClassificationMetrics:
 
     def update_log_loss(self, chances: Floats) -> None:
         """Add the predicted probabilities of the true classes."""
-        self._log_loss -= float(np.log(np.maximum(chances, 1e-15)).sum())
+        self._log_loss -= float(logarithms(np.maximum(chances, 1e-15)).sum())
         self._log_events += len(chances)
 
     def update_scores(self, scores: Floats, positive: NDArray[np.bool_]) -> None:

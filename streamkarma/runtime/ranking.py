@@ -9,7 +9,7 @@ import numpy as np
 
 from streamkarma.errors import RunError
 from streamkarma.estimators.explaining import columns_of
-from streamkarma.estimators.outcomes import deviation_of, outcome_scores, read_whole
+from streamkarma.estimators.outcomes import deviation_of, expected, outcome_scores, read_whole
 from streamkarma.estimators.persistence import load_with_run
 from streamkarma.estimators.windows import Window, window_of
 from streamkarma.printable import printable
@@ -116,7 +116,7 @@ def rank(task_model: TaskModel, window: Window) -> Ranking:
             sums[name].observed += 1
             sums[name].contribution += abs(float(part[at]))
         outcomes = outcome_scores(model, record, events)
-        moved = {each.name: np.abs(scores.score - each.chances @ other) for each, other in outcomes}
+        moved = {each.name: np.abs(scores.score - expected(each.chances, other)) for each, other in outcomes}
         spread = {each.name: deviation_of(each.chances, other) for each, other in outcomes}
         for name, deviation in model.spread_by(spread).items():
             sums[name].asked += 1

@@ -1,6 +1,6 @@
-//! Losses of many scores, for reports in Python.
+//! Losses, probabilities and logarithms of many scores, for reports in Python.
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -46,4 +46,16 @@ pub fn logistic(score: f64) -> f64 {
 #[pyfunction]
 pub fn logistics<'py>(py: Python<'py>, scores: PyReadonlyArray1<'py, f64>) -> Bound<'py, PyArray1<f64>> {
     scores.as_array().iter().map(|&score| math::logistic(score)).collect::<Vec<_>>().into_pyarray(py)
+}
+
+/// The exponential of each number, in an array of any shape.
+#[pyfunction]
+pub fn exponentials<'py>(py: Python<'py>, numbers: PyReadonlyArrayDyn<f64>) -> Bound<'py, PyArrayDyn<f64>> {
+    numbers.as_array().mapv(math::exp).into_pyarray(py)
+}
+
+/// The natural logarithm of each number, in an array of any shape.
+#[pyfunction]
+pub fn logarithms<'py>(py: Python<'py>, numbers: PyReadonlyArrayDyn<f64>) -> Bound<'py, PyArrayDyn<f64>> {
+    numbers.as_array().mapv(math::log).into_pyarray(py)
 }

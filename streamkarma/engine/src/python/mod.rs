@@ -85,6 +85,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(line_reader::parse_value, module)?)?;
     module.add_function(wrap_pyfunction!(record_batch::decode_records, module)?)?;
     module.add_function(wrap_pyfunction!(record_batch::encode_records, module)?)?;
+    module.add_function(wrap_pyfunction!(loss::exponentials, module)?)?;
+    module.add_function(wrap_pyfunction!(loss::logarithms, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistic, module)?)?;
     module.add_function(wrap_pyfunction!(loss::logistics, module)?)?;
     module.add_function(wrap_pyfunction!(loss::losses, module)?)?;
