@@ -264,6 +264,9 @@ class Encoder:
     def show_entity(self, is_attribute: bool) -> None:
         """Choose whether the entity is a feature as well."""
 
+    def lacks_label(self, entity: str) -> bool:
+        """Whether labels of entities are remembered, but none of this one so far."""
+
     @property
     def entity(self) -> str | None:
         """The entity of the event checked last; None if it is unknown, or entities are not followed."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
+#: Integers of more bits are not written in full: Python may be set to refuse those of 640 digits.
+LONGEST_INTEGER = 2048
+
 
 def printable(text: str, keep: str = "") -> str:
     r"""The text with control characters escaped, except those in ``keep``, so that none controls a terminal.
@@ -22,15 +25,22 @@ def printable(text: str, keep: str = "") -> str:
     )
 
 
+class _ShortRepr(reprlib.Repr):
+    """Short forms, also of integers that are too long for Python to write."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return super().repr_int(x, level) if x.bit_length() <= LONGEST_INTEGER else "a very large int"
+
+
+_SHORT = _ShortRepr()
+
+
 def shown(value: Any) -> str:
     """A value given by the user, in a short form on one line.
 
     Examples
     --------
-    >>> shown("some"), shown(10**5000)
-    ("'some'", 'a very large int')
+    >>> shown("some"), shown(10**5000), shown([10**5000])
+    ("'some'", 'a very large int', '[a very large int]')
     """
-    try:
-        return printable(reprlib.repr(value))
-    except ValueError:  # Python refuses to convert integers of thousands of digits
-        return f"a very large {type(value).__name__}"
+    return printable(_SHORT.repr(value))

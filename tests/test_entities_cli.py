@@ -149,7 +149,8 @@ def with_labels(given: list[tuple[str, Records, bool]]) -> Records:
     return [record for stay, events, ill in given for record in (*events, {"stay": stay, "y": ill})]
 
 
-LATE = ("--entity", "stay", "--ignore", "stay", "--pending", "100")
+NAMED = ("--entity", "stay", "--pending", "100")
+LATE = (*NAMED, "--ignore", "stay")
 
 
 def test_a_label_of_an_entity_teaches_all_that_waits(streamkarma: Program, tmp_path: Path) -> None:
@@ -254,12 +255,29 @@ def test_labels_that_turn_out_to_be_numbers_are_counted_as_such(
         assert found[0][name] == pytest.approx(found[1][name])
 
 
+@pytest.mark.parametrize("options", [(), ("--unlabelled", "ignore"), ("--share-label", "off")])
+def test_a_name_is_not_credited_with_the_label_that_its_events_share(
+    streamkarma: Program, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    once = with_labels(stays())
+    options = (*options, "--explain", "3", "--model", "m", "--fresh")
+    rows = streamkarma("learn", *NAMED, *options, records=once).rows
+    assert rows == streamkarma("learn", *LATE, *options, records=once).rows
+    # Of a name that had a label something is known.
+    rows = streamkarma("learn", *NAMED, *options, records=2 * once).rows
+    assert "stay" in load(tmp_path / "m").vocabulary.attributes
+    assert rows[: len(once)] == streamkarma("learn", *LATE, *options, records=2 * once).rows[: len(once)]
+    # Only what waits may share its label.
+    streamkarma("learn", *NAMED, *options, records=[{**each, "y": True} for each in once])
+    assert "stay" in load(tmp_path / "m").vocabulary.attributes
+
+
 def test_events_wait_through_a_restart_with_what_was_carried(streamkarma: Program, tmp_path: Path) -> None:
-    records = with_labels(stays())
-    for options in ((), ("--unlabelled", "ignore")):
-        whole = streamkarma("learn", *LATE, *options, "--model", "whole", "--fresh", records=records).rows
-        first = streamkarma("learn", *LATE, *options, "--model", "parts", "--fresh", records=records[:100])
-        rest = streamkarma("learn", *LATE, *options, "--model", "parts", records=records[100:])
+    records = 2 * with_labels(stays(30))
+    for options in (LATE, NAMED, (*LATE, "--unlabelled", "ignore"), (*NAMED, "--unlabelled", "ignore")):
+        whole = streamkarma("learn", *options, "--model", "whole", "--fresh", records=records).rows
+        first = streamkarma("learn", *options, "--model", "parts", "--fresh", records=records[:100])
+        rest = streamkarma("learn", *options, "--model", "parts", records=records[100:])
         assert first.rows + rest.rows == whole
         assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 

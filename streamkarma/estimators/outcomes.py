@@ -162,14 +162,14 @@ def marks(vocabulary: Encoder) -> set[str]:
 
 
 def _carried(model: KARMABase) -> set[str]:
-    """Names of carried attributes, which cannot be acquired."""
+    """The name of the entity and of carried attributes, which cannot be acquired."""
     if model.entity is None:
         return set()
     attributes = model.vocabulary.attributes
     labels = ("label.last.", "label.mean.") if model.carry_labels else ()
     of_labels = {name for name in attributes if f"{name}.".startswith(labels)}
     names = attributes if model.carry == "last" else []
-    return of_labels.union(f"{name}.{what}" for name in names for what in ("last", "age"))
+    return of_labels.union([model.entity], (f"{name}.{what}" for name in names for what in ("last", "age")))
 
 
 def moments_of(model: KARMABase, events: Encoded) -> Floats | None:

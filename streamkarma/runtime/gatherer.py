@@ -66,6 +66,8 @@ class Gatherer:
         self._fields = fields
         self._nested = fields.nested or any("." in name for name in self.entity_fields)
         self._learns, self._observes, self._shares = learns, observes, shares
+        #: Whether the event read last has no attribute with the name of its entity, see ``_is_nameless``.
+        self._nameless = False
         self._pending = pending
         self._flush = flush
 
@@ -89,7 +91,7 @@ class Gatherer:
         if self._task_model.is_no_label(given):
             given = None
         taken = self._fields.extract(record, self.entity_fields)
-        entity = self._entity(record)
+        entity, self._nameless = self._entity(record), False
         if self._pending is not None and (taken.id is not None or entity is not None):
             self._take_later(record, given, taken, at, entity)
             return
@@ -104,7 +106,7 @@ class Gatherer:
             record = self._fields.flattened(record)
         record.pop(self._fields.target, None)
         self._fields.extract(record, self.entity_fields)
-        return whole(self._task_model.model, record)
+        return self._with_name(whole(self._task_model.model, record))
 
     def _addressee(self) -> str:
         """What a label needs to be matched to its event, in words."""
@@ -143,6 +145,7 @@ class Gatherer:
             if labels_only:
                 raise RecordError(f"a label record without {self._fields.target!r}")
             early = pending.label_of(key)
+            self._nameless = is_missing(early) and self._is_nameless(entity)
             self._add(record, early, self._label(record, early), taken, at)
             if is_missing(early):
                 pending.make_room(key, len(self.buffer.waiting))
@@ -218,7 +221,11 @@ class Gatherer:
             # An event that has waited keeps its entity's values from when it arrived.
             whole = settled is not None
             vocabulary = self._task_model.model.vocabulary
+            if self._nameless:
+                vocabulary.show_entity(False)
             vocabulary.read_dicts([record], [learned], events, whole=whole, labels=[label])
+            if self._nameless:
+                vocabulary.show_entity(True)
             if self._pending is not None and (evicted := events.last_evicted):
                 self._pending.forget(evicted)
         self.buffer.append(given, label, taken, at, settled)
@@ -231,7 +238,24 @@ class Gatherer:
         """The event read last, with the remembered values of its entity, to be learned later."""
         model = self._task_model.model
         kept = model.worth_keeping(record if is_flat(record) else flatten(record))
-        return {**model.vocabulary.carried(), **kept}
+        return self._with_name({**model.vocabulary.carried(), **kept})
+
+    def _is_nameless(self, entity: str | None) -> bool:
+        """Whether an event that waits for its label is read without the name of its entity as an attribute.
+
+        If the entity has had no label, nothing is known of its name, and if all its events wait for the same
+        label, the model would learn that label of the name, instead of their other attributes.
+        """
+        model = self._task_model.model
+        is_attribute = model.entity not in self._fields.ignore
+        return entity is not None and is_attribute and model.vocabulary.lacks_label(entity)
+
+    def _with_name(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The event read last, without the name of its entity if it was read without it."""
+        if not self._nameless:
+            return record
+        entity = self._task_model.model.entity
+        return {name: value for name, value in record.items() if name != entity}
 
     def _known(self, given: Any) -> bool:
         return not isinstance(given, (dict, list)) and (type(given), given) in self._accepted

@@ -96,6 +96,13 @@ impl Encoder {
         }
     }
 
+    /// Whether labels of entities are remembered, but none of this one so far.
+    fn lacks_label(&self, entity: &str) -> bool {
+        let Some(Following { rules, entities, .. }) = self.inner.following() else { return false };
+        let labels = entities.find(entity.as_bytes()).and_then(|at| entities.labels_at(at));
+        rules.labels && labels.is_none()
+    }
+
     /// For `sys.getsizeof`, by which river measures a model's memory; names and their statistics are not included.
     fn __sizeof__(&self) -> usize {
         let entities = self.inner.following().map_or(0, |following| following.entities.bytes());
