@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
-#: Integers of more bits are not written in full: Python may be set to refuse those of 640 digits.
+#: Integers of more bits are not written: Python can be configured to refuse those of more than 640 digits.
 LONGEST_INTEGER = 2048
 
 

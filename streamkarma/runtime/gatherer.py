@@ -66,7 +66,7 @@ class Gatherer:
         self._fields = fields
         self._nested = fields.nested or any("." in name for name in self.entity_fields)
         self._learns, self._observes, self._shares = learns, observes, shares
-        #: Whether the event read last has no attribute with the name of its entity, see ``_is_nameless``.
+        # Whether the event read last was read without the name of its entity, see ``_is_nameless``.
         self._nameless = False
         self._pending = pending
         self._flush = flush
@@ -106,7 +106,7 @@ class Gatherer:
             record = self._fields.flattened(record)
         record.pop(self._fields.target, None)
         self._fields.extract(record, self.entity_fields)
-        return self._with_name(whole(self._task_model.model, record))
+        return self._as_read(whole(self._task_model.model, record))
 
     def _addressee(self) -> str:
         """What a label needs to be matched to its event, in words."""
@@ -223,9 +223,11 @@ class Gatherer:
             vocabulary = self._task_model.model.vocabulary
             if self._nameless:
                 vocabulary.show_entity(False)
-            vocabulary.read_dicts([record], [learned], events, whole=whole, labels=[label])
-            if self._nameless:
-                vocabulary.show_entity(True)
+            try:
+                vocabulary.read_dicts([record], [learned], events, whole=whole, labels=[label])
+            finally:
+                if self._nameless:
+                    vocabulary.show_entity(True)
             if self._pending is not None and (evicted := events.last_evicted):
                 self._pending.forget(evicted)
         self.buffer.append(given, label, taken, at, settled)
@@ -238,20 +240,20 @@ class Gatherer:
         """The event read last, with the remembered values of its entity, to be learned later."""
         model = self._task_model.model
         kept = model.worth_keeping(record if is_flat(record) else flatten(record))
-        return self._with_name({**model.vocabulary.carried(), **kept})
+        return self._as_read({**model.vocabulary.carried(), **kept})
 
     def _is_nameless(self, entity: str | None) -> bool:
         """Whether an event that waits for its label is read without the name of its entity as an attribute.
 
-        If the entity has had no label, nothing is known of its name, and if all its events wait for the same
-        label, the model would learn that label of the name, instead of their other attributes.
+        If the entity has had no label, nothing is known about its name. And if all its events wait for the same
+        label, the model would attribute that label to the name rather than to their other attributes.
         """
         model = self._task_model.model
         is_attribute = model.entity not in self._fields.ignore
         return entity is not None and is_attribute and model.vocabulary.lacks_label(entity)
 
-    def _with_name(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The event read last, without the name of its entity if it was read without it."""
+    def _as_read(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The event read last, without the name of its entity if that was left out."""
         if not self._nameless:
             return record
         entity = self._task_model.model.entity
