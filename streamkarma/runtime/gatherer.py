@@ -245,8 +245,8 @@ class Gatherer:
     def _is_nameless(self, entity: str | None) -> bool:
         """Whether an event that waits for its label is read without the name of its entity as an attribute.
 
-        If the entity has had no label, nothing is known about its name. And if all its events wait for the same
-        label, the model would attribute that label to the name rather than to their other attributes.
+        If the entity has had no label, nothing is known about its name. And if all its events wait for one
+        label, the model would attribute it to the name rather than to their other attributes.
         """
         model = self._task_model.model
         is_attribute = model.entity not in self._fields.ignore
