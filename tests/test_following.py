@@ -175,12 +175,12 @@ def test_what_is_counted_goes_on_and_attributes_that_are_others_are_watched_afre
     streamkarma("learn", "--model", "m", records=[{**event, "z" * 2000: 1} for event in given[50:]])
     assert session.reload()
     assert session.loop.counters.events == 300
-    assert session.loop.monitor.observed_shares(9, session.task_model.model.vocabulary)
+    assert session.loop.monitor.observed_shares(9, session.task_model.model)
     assert session.task_model.model.ignored == session.ignored_before > 0
     others = [{name: value for name, value in event.items() if name != "b"} for event in given[:50]]
     streamkarma("learn", "--model", "m", "--id", "id", "--fresh", records=others)
     assert session.reload()
-    assert not session.loop.monitor.observed_shares(9, session.task_model.model.vocabulary)
+    assert not session.loop.monitor.observed_shares(9, session.task_model.model)
 
 
 def test_an_unreadable_model_at_the_start_is_an_error(tmp_path: Path) -> None:

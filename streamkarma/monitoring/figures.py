@@ -102,8 +102,9 @@ class Figures(NamedTuple):
 
 def missing_shares(loop: Loop) -> dict[str, float]:
     """The share of events since its last change in which each attribute is missing."""
-    encoder = loop.task_model.model.vocabulary
-    names, observed = encoder.attribute_names, loop.monitor.observed_shares(MOST_ATTRIBUTES, encoder)
+    model = loop.task_model.model
+    names = model.vocabulary.attribute_names
+    observed = loop.monitor.observed_shares(MOST_ATTRIBUTES, model)
     return {str(names[number]): 1.0 - share for number, share in observed.items() if number in names}
 
 

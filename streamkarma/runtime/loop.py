@@ -90,7 +90,7 @@ class Loop:
         window: int = 0,
     ) -> None:
         self.evaluator = Evaluator(task_model, regret_adapter)
-        self.monitor = Monitor(recent, drift)
+        self.monitor = Monitor(recent, drift, pending is not None)
         self.pending = pending
         self.counters = Counters()
         #: The error of the first rejected record, and its position.

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkarma._engine import Encoded, Encoder
+from streamkarma._engine import Encoded
+from streamkarma.estimators.learners import Model
 from streamkarma.runtime.drift import APART, Drift, ErrorDrift, ObservedDrift
 from streamkarma.runtime.evaluator import Evaluation
 from streamkarma.runtime.recent import Recent
@@ -25,9 +26,12 @@ class Monitor:
         Number of latest labelled events for means; 0 for none.
     drift
         Whether to detect changes.
+    awaits
+        Whether events may wait for their labels.
     """
 
-    def __init__(self, recent: int, drift: bool) -> None:
+    def __init__(self, recent: int, drift: bool, awaits: bool) -> None:
+        self._awaits = awaits
         self.recent = Recent(recent)
         self._errors = ErrorDrift() if drift else None
         self._observed = ObservedDrift() if drift else None
@@ -60,7 +64,7 @@ class Monitor:
 
         If several attributes change together, only the first is named.
         """
-        self._drop_identifiers(task_model.model.vocabulary)
+        self._drop_names(task_model.model)
         new, self._announced = self.drifts[self._announced :], len(self.drifts)
         for drift in new:
             if drift.attribute is not None and drift.event - self._last_observed < APART:
@@ -69,18 +73,28 @@ class Monitor:
                 self._last_observed = drift.event
             task_model.announce(in_words(drift, task_model.model.vocabulary.attribute_names))
 
-    def _drop_identifiers(self, encoder: Encoder) -> None:
-        """Drop new changes of identifiers; not in ``add``, where the encoder may be reading ahead."""
+    def _drop_names(self, model: Model) -> None:
+        """Drop new changes of ``_names``; not in ``add``, where the encoder may be reading ahead."""
         if new := self.drifts[self._announced :]:
-            left_out = identifiers(encoder)
+            left_out = self._names(model)
             self.drifts[self._announced :] = [drift for drift in new if drift.attribute not in left_out]
 
-    def observed_shares(self, most: int, encoder: Encoder) -> dict[int, float]:
+    def observed_shares(self, most: int, model: Model) -> dict[int, float]:
         """For each attribute up to ``most``, the fraction of events since its last change that observe it."""
         if self._observed is None:
             return {}
-        left_out, shares = identifiers(encoder), self._observed.shares(most)
+        left_out, shares = self._names(model), self._observed.shares(most)
         return {attribute: share for attribute, share in shares.items() if attribute not in left_out}
+
+    def _names(self, model: Model) -> set[int]:
+        """The attributes that records have and encoded events lack.
+
+        These are identifiers and, where events may wait, the names of entities that have had no label yet.
+        """
+        encoder = model.vocabulary
+        found = {attribute for attribute, kind in encoder.kinds().items() if kind == "identifier"}
+        names = encoder.attribute_names.items() if self._awaits else ()
+        return found.union(attribute for attribute, name in names if name == model.entity)
 
     def result(self, task_model: TaskModel) -> dict[str, Any]:
         """Means over the latest events, and the events at which changes were detected, as JSON."""
@@ -91,7 +105,7 @@ class Monitor:
         if self._errors is None:
             return result
         # A run that failed has not announced its last changes.
-        self._drop_identifiers(task_model.model.vocabulary)
+        self._drop_names(task_model.model)
         names = task_model.model.vocabulary.attribute_names
         observed: dict[str, list[int]] = {}
         for drift in self.drifts:
@@ -99,11 +113,6 @@ class Monitor:
                 observed.setdefault(str(names.get(drift.attribute, EVICTED)), []).append(drift.event)
         errors = [drift.event for drift in self.drifts if drift.attribute is None]
         return {**result, "drift": {"errors": errors, "observed": observed}}
-
-
-def identifiers(encoder: Encoder) -> set[int]:
-    """The attributes that are identifiers: encoded events lack those that nearly all records have."""
-    return {attribute for attribute, kind in encoder.kinds().items() if kind == "identifier"}
 
 
 def in_words(drift: Drift, names: dict[int, object]) -> str:

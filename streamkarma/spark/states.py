@@ -26,7 +26,7 @@ _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 def totals_with(counters: Counters, metrics: RunningMetrics, first_rejected: str | None) -> Totals:
     """Totals without waiting labels and drift detection."""
-    return Totals(counters, metrics, Monitor(recent=0, drift=False), (0, 0, 0), first_rejected)
+    return Totals(counters, metrics, Monitor(recent=0, drift=False, awaits=False), (0, 0, 0), first_rejected)
 
 
 NOTHING = totals_with(Counters(), RunningMetrics(), None)
