@@ -54,7 +54,7 @@ def test_rows_summary_and_model_do_not_depend_on_the_processor(
     for env in ({}, OLD_PROCESSOR):
         model = tmp_path / "a.model"
         done = streamkarma("learn", "--task", task, *options, "--model", str(model), records=records, env=env)
-        assert done.code == 0, done.err
+        assert done.code == 0, done.stderr
         runs.append((done.stdout, model.read_bytes()))
         model.unlink()
     assert runs[0] == runs[1]
