@@ -15,7 +15,7 @@ from tests.conftest import ROOT, Program
 
 #: As on a processor without what only some have: NumPy and the C library then use other loops.
 OLD_PROCESSOR = {
-    "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"]),
+    "NPY_DISABLE_CPU_FEATURES": " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])),
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F",
     "OPENBLAS_CORETYPE": "Prescott",
 }
