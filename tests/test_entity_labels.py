@@ -324,6 +324,13 @@ def test_attributes_of_these_names_are_asked_for_where_nothing_is_carried() -> N
     assert "label.last" in model.explain_one({"shop": "new"}).missing
 
 
+def test_the_name_of_an_entity_is_not_asked_for() -> None:
+    model = KARMAMixtureClassifier(entity="shop")
+    for n in range(60):
+        model.learn_one({"shop": f"s{n % 3}", "z": float(n % 5), "a": float(n % 7)}, n % 3 == 0)
+    assert set(model.explain_one({"a": 1.0}).missing) == {"z"}
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_a_label_of_weight_0_is_not_remembered(streamkarma: Program, tmp_path: Path, late: bool) -> None:
     records: list[dict[str, Any]] = [{"id": 1, "shop": "a", "x": 1.0, "y": 1}, {"id": 2, "shop": "b", "y": 0}]

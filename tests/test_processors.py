@@ -46,7 +46,7 @@ def _records(classes: int) -> list[dict[str, Any]]:
         ("regression", ("--coverage", "0.8", "--explain", "3")),
     ],
 )
-def test_rows_summary_and_model_do_not_depend_on_the_processor(
+def test_rows_and_models_do_not_depend_on_the_processor(
     streamkarma: Program, tmp_path: Path, task: str, options: tuple[str, ...]
 ) -> None:
     records = _records(2 if task == "binary" else 9)
