@@ -8,6 +8,7 @@ stream, also those of events 200 to 1,000 after it.
     python examples/bent.py --only sine --missing 0.3 --learners auto --learners ARF
     python examples/bent.py --json table.json                   # 50,000 events each: takes hours
     python examples/bent.py --table mine.csv                    # its label is in the last column
+    python examples/bent.py --table elec2.csv --in-order        # a stream in the order of time
 
 The streams are in examples/bent_streams.py, the others in examples/bent_rivals.py.
 """
@@ -131,18 +132,19 @@ CLOSE = 1.02
     multiple=True,
     help="A CSV table, in random order, instead of the streams; repeatable.",
 )
+@click.option("--in-order", is_flag=True, help="Take the rows of tables in their order.")
 @click.option("--learners", type=click.Choice([*OURS, *RIVALS]), multiple=True, help="Only these learners.")
 @click.option(
     "--json", "file", metavar="FILE", callback=in_folder, help="Write the rows to this file as well."
 )
 def main(events: int, seed: int, missing: Sequence[float], only: Sequence[str], tables: Sequence[Path],
-         learners: Sequence[str], file: str | None) -> None:  # fmt: skip
+         in_order: bool, learners: Sequence[str], file: str | None) -> None:  # fmt: skip
     """Print the table as Markdown, row by row."""
     print("| stream | missing | learner | events | error | after the change | seconds |")
     print("|---|--:|---|--:|--:|--:|--:|")
     names = only or (() if tables else NAMES)
     streams = {name: partial(stream, name) for name in names} | {
-        each.name: partial(table, each) for each in tables
+        each.name: partial(table, each, in_order) for each in tables
     }
     results = []
     for name, make in streams.items():

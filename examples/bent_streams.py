@@ -131,13 +131,14 @@ NAMES = [*CHANGING, *STEADY, *REGRESSION, *SMALL]
 MOST_CLASSES = 20
 
 
-def table(path: Path, seed: int, events: int) -> Stream:
-    """The rows of a CSV table in random order; the label is in the last column."""
+def table(path: Path, in_order: bool, seed: int, events: int) -> Stream:
+    """The rows of a CSV table, in random order unless ``in_order``; the label is in the last column."""
     *_, target = next(table_rows(path))
     rows = [row for row in rows_of(path) if target in row]
     if not rows:
         raise click.ClickException(f"{path} has no row with a label in its last column, {target}")
-    Random(seed).shuffle(rows)
+    if not in_order:
+        Random(seed).shuffle(rows)
     labels = [row.pop(target) for row in rows[:events]]
     regression = len({*labels}) > MOST_CLASSES and not any(isinstance(label, str) for label in labels)
     return Stream(rows[:events], labels if regression else [*map(str, labels)], regression, None)

@@ -107,7 +107,8 @@ class Encoder:
     ``rules`` say what stands for a missing value (words, numbers by attribute, whether to detect more of
     these) and which kinds attributes have; None for the usual words and detection. With ``rates``, an
     attribute of many categories gets that many additional coordinates, which a learner fills in, see
-    ``rated``. Events that are not ``learned`` change nothing. Invalid events raise RecordError.
+    ``rated``; with ``terms``, events also have the terms of texts and tags, for ``naive_bayes``. Events that
+    are not ``learned`` change nothing. Invalid events raise RecordError.
     """
 
     def __init__(
@@ -120,9 +121,11 @@ class Encoder:
         rules: tuple[list[str], dict[str, list[float]], bool, dict[str, str]] | None = ...,
         rates: int = ...,
         all_bytes: int = ...,
+        terms: bool = ...,
     ) -> None: ...
 
     rates: int
+    terms: bool
     #: Whether names and statistics stay fixed while events are learned. Unknown names are then left out of
     #: events and counted as ignored. Not part of a state.
     frozen: bool
@@ -506,6 +509,9 @@ def factorisation_machine(
     regression: bool, eta: float, shrink: float, half_life: float, table_bits: int
 ) -> Learner:
     """See ``core.factorisation.FactorisationMachine``."""
+
+def naive_bayes(half_life: float) -> Learner:
+    """See ``core.naive_bayes.NaiveBayes``."""
 
 def neighbors(regression: bool, window: int, grows: bool, neighbors: int) -> Learner:
     """See ``core.neighbors.Neighbors``."""

@@ -51,6 +51,9 @@ class Learner(ABC):
     #: Number of external experts whose scores must be passed to ``run``.
     external_experts = 0
 
+    #: Whether it learns from the terms of texts and tags.
+    takes_terms = False
+
     #: How to encode categories by their labels, or None for not at all. A mixture does it for its experts.
     rates: Rates | None = None
 

@@ -78,6 +78,7 @@ class Mixture(Learner):
         recent: bool = True,
     ) -> None:
         self.experts = dict(experts)
+        self.takes_terms = any(expert.takes_terms for expert in self.experts.values())
         self.absolute, self.far, self.recent = absolute, far, recent
         self.regression, self.external_experts, self.half_life = regression, external_experts, half_life
 

@@ -9,6 +9,7 @@ from streamkarma.core.gaussian_process import GaussianProcess
 from streamkarma.core.learner import Learner
 from streamkarma.core.loss import HINGE, LOGISTIC, SQUARED
 from streamkarma.core.mixture import Mixture
+from streamkarma.core.naive_bayes import NaiveBayes
 from streamkarma.core.neighbors import START, Neighbors
 from streamkarma.core.refitted_trees import BoostedTrees, RandomisedTrees
 from streamkarma.core.sgd import Logarithmic, Sgd
@@ -75,6 +76,8 @@ def experts(budget: int, half_life: float, regression: bool) -> dict[str, Learne
     - *Neighbours* fit any shape, but of few attributes. The *forest* and *boosted trees* fit thresholds and
       boxes: the forest earlier, boosted trees also where many of them add up. *Randomised trees* are finer
       where targets have little noise. The *Gaussian process* fits linear and smooth functions, and early.
+    - *Naive Bayes* learns from the first label what a word says, or a pair of words, and has no weight before
+      the first text or tags.
     - *Moving* experts have a half-life, and restart when their errors rise.
 
     Experts that share features are adjacent, so that these are computed once.
@@ -125,6 +128,8 @@ def experts(budget: int, half_life: float, regression: bool) -> dict[str, Learne
     if regression:
         chosen["randomised trees"] = RandomisedTrees(half_life=half_life)
         chosen["gaussian process"] = GaussianProcess(half_life=half_life)
+    else:
+        chosen["naive bayes"] = NaiveBayes(half_life)
     return chosen
 
 

@@ -94,7 +94,7 @@ class Pipeline:
         #: Recognises late labels; only mixtures and calibrated learners need it.
         self.ticket_registry = TicketRegistry() if isinstance(learner, (Mixture, Calibrated)) else None
         bounds = max_attributes, max_coordinates, max_name_bytes
-        self.encoder = Encoder(*bounds, scale, self.longest, rules, rates)
+        self.encoder = Encoder(*bounds, scale, self.longest, rules, rates, terms=learner.takes_terms)
         if entity_rules is not None:
             self.encoder.follow(entity_rules)
         #: The events passed to the learner last.
@@ -277,7 +277,7 @@ class Pipeline:
     def take_over(self, other: Pipeline) -> None:
         """Take the names and statistics of another pipeline, and restart the learner after as many steps."""
         rates, self.encoder = self.encoder.rates, other.encoder
-        self.encoder.rates = rates
+        self.encoder.rates, self.encoder.terms = rates, self.learner.takes_terms
         self.learner.restart(other.learner.steps)
         if self.ticket_registry is not None and other.ticket_registry is not None:
             self.ticket_registry = other.ticket_registry

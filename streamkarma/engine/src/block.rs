@@ -2,6 +2,15 @@
 
 use crate::vocabulary::PASSING;
 
+/// A word of a text, a pair of neighbouring words, or a tag, which need not have a coordinate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The attribute that it is explained by.
+    pub attribute: u32,
+    /// A hash of the attribute's name and the term, above 0 and below [`KEYS`](crate::rate_key::KEYS).
+    pub key: u64,
+}
+
 /// One event: its observed items, with attributes ascending and values finite.
 ///
 /// An attribute with several values at once, such as a set of tags, has that many items, side by side.
@@ -20,12 +29,14 @@ pub struct Event<'a> {
     /// The raw values, before they were standardised: for learners that compare events over a long time, during which
     /// the running scale moves.
     pub raw: &'a [f64],
+    /// The terms of all its texts and tags.
+    pub terms: &'a [Term],
 }
 
 impl<'a> Event<'a> {
-    /// An event whose values are raw.
+    /// An event without terms, whose values are raw.
     pub fn of(attributes: &'a [u32], coordinates: &'a [u32], values: &'a [f64]) -> Self {
-        Self { attributes, coordinates, values, raw: values }
+        Self { attributes, coordinates, values, raw: values, terms: &[] }
     }
 
     /// The number of items.
@@ -78,6 +89,31 @@ pub fn below(indices: &[u32], count: usize) -> &[u32] {
     &indices[..indices.partition_point(|&each| (each as usize) < count)]
 }
 
+/// The terms of consecutive events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms<'a> {
+    /// Ascending, one more than there are events; empty if no event has any.
+    pub starts: &'a [usize],
+    /// Those of one event after another.
+    pub all: &'a [Term],
+}
+
+impl<'a> Terms<'a> {
+    /// Those of event `t`.
+    fn of(&self, t: usize) -> &'a [Term] {
+        if self.starts.is_empty() { &[] } else { &self.all[self.starts[t]..self.starts[t + 1]] }
+    }
+
+    /// Those of a range of consecutive events.
+    fn part(&self, begin: usize, events: usize) -> Self {
+        if self.starts.is_empty() {
+            *self
+        } else {
+            Self { starts: &self.starts[begin..=begin + events], ..*self }
+        }
+    }
+}
+
 /// Consecutive events: event `t` has the items from `starts[t]` to `starts[t + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
@@ -91,15 +127,22 @@ pub struct Block<'a> {
     pub values: &'a [f64],
     /// See [`Event`].
     pub raw: &'a [f64],
+    /// See [`Event`].
+    pub terms: Terms<'a>,
     /// What was evicted along the way, in the order of the events.
     pub evicted: &'a [Evicted],
 }
 
 impl<'a> Block<'a> {
-    /// A single event; `starts` are 0 and its number of items.
+    /// A single event without terms; `starts` are 0 and its number of items.
     pub fn of(event: &Event<'a>, starts: &'a [usize; 2]) -> Self {
-        let Event { attributes, coordinates, values, raw } = *event;
-        Self { starts, attributes, coordinates, values, raw, evicted: &[] }
+        let Event { attributes, coordinates, values, raw, .. } = *event;
+        Self { starts, attributes, coordinates, values, raw, terms: Terms::default(), evicted: &[] }
+    }
+
+    /// A single event; `starts` are 0 and its number of items, and `terms` those of its terms.
+    pub fn whole(event: &Event<'a>, starts: &'a [usize; 2], terms: &'a [usize; 2]) -> Self {
+        Self { terms: Terms { starts: terms, all: event.terms }, ..Self::of(event, starts) }
     }
 
     /// The number of events.
@@ -117,7 +160,7 @@ impl<'a> Block<'a> {
         let starts = &self.starts[begin..=begin + events];
         let first = |start: usize| self.evicted.partition_point(|evicted| evicted.before < start);
         let evicted = &self.evicted[first(starts[0])..first(starts[events])];
-        Self { starts, evicted, ..*self }
+        Self { starts, evicted, terms: self.terms.part(begin, events), ..*self }
     }
 
     /// What was evicted before event `t`.
@@ -138,6 +181,7 @@ impl<'a> Block<'a> {
             coordinates: &self.coordinates[items.clone()],
             values: &self.values[items.clone()],
             raw: &self.raw[items],
+            terms: self.terms.of(t),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::block::{Block, Evicted};
+use crate::block::{Block, Evicted, Terms};
 use crate::rate_key::is_key;
 
 /// Encoded events, stored one after another.
@@ -54,6 +54,7 @@ impl Encoded {
             coordinates: &self.coordinates,
             values: &self.values,
             raw: &self.raw,
+            terms: Terms::default(),
             evicted: &self.evicted,
         }
     }

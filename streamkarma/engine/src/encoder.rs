@@ -66,6 +66,8 @@ pub struct Encoder {
     once: SeenOnce,
     /// The number of coordinates for the rates of an attribute, and by attribute, which ones.
     rates: usize,
+    /// Whether events have terms.
+    terms: bool,
     rated: Vec<RatePlaces>,
     /// Attributes of the event whose numbers recur and have no rates yet.
     unrated: Vec<u32>,
@@ -162,6 +164,7 @@ impl Encoder {
             has_prose: false,
             once: SeenOnce::default(),
             rates: 0,
+            terms: false,
             rated: vec![RatePlaces::default()],
             unrated: Vec::new(),
             items: Vec::new(),

@@ -4,7 +4,7 @@ use crate::cleaning::Tally;
 use crate::encoded::Encoded;
 use crate::encoder::{Counts, Encoder, SeenOnce, Use, WIDTH};
 use crate::names::Name;
-use crate::rate_key::{from_value, is_neighbourhood};
+use crate::rate_key::{from_value, is_neighbourhood, is_term};
 use crate::state::Refused;
 use crate::vocabulary::{Bounds, PASSING, Vocabulary};
 
@@ -162,4 +162,25 @@ fn recurring_numbers_have_keys_of_value_and_neighbourhood() {
         let shared = |before: usize| keys.iter().filter(|key| found[t - before].contains(key)).count();
         assert!(shared(50) >= 1 && shared(40) >= 1 && shared(200) >= 2);
     }
+}
+
+#[test]
+fn words_pairs_and_tags_are_terms_if_asked_for() {
+    let bounds = Bounds { attributes: 9, coordinates: 400, name_bytes: 40, all_bytes: 8000 };
+    let terms = |asked: bool| {
+        let mut encoder = Encoder::new(bounds, true, f64::INFINITY).with_rates(3).with_terms(asked);
+        let mut last = Vec::new();
+        for t in 0..40 {
+            let text = format!("a{t} b{t} c{t} a{t}");
+            let encoded = encode(&mut encoder, &[("text", &text), ("kind", "x"), ("x", "1.5")], true);
+            last = keys(&encoded).into_iter().filter(|&key| is_term(key)).collect();
+        }
+        last
+    };
+    // Each word and each pair once, however many rates there are.
+    let mut found = terms(true);
+    assert_eq!(found.len(), 3 + 3);
+    found.dedup();
+    assert_eq!(found.len(), 6);
+    assert!(terms(false).is_empty());
 }

@@ -1,6 +1,6 @@
 //! The contribution of each attribute of an event to its scores.
 
-use crate::block::Event;
+use crate::block::{Event, Term};
 use crate::learner::{Learner, Lesson, Unit};
 
 /// The contribution of each attribute of an event to its scores; the rest of a score is the constant.
@@ -95,7 +95,15 @@ pub fn leave_one_out<L: Learner + ?Sized>(learner: &mut L, event: Event, into: &
         let coordinates: Vec<u32> = others().map(|item| event.coordinates[item]).collect();
         let values: Vec<f64> = others().map(|item| event.values[item]).collect();
         let raw: Vec<f64> = others().map(|item| event.raw[item]).collect();
-        let rest = Event { attributes: &attributes, coordinates: &coordinates, values: &values, raw: &raw };
+        let terms: Vec<Term> =
+            event.terms.iter().copied().filter(|term| term.attribute != attribute).collect();
+        let rest = Event {
+            attributes: &attributes,
+            coordinates: &coordinates,
+            values: &values,
+            raw: &raw,
+            terms: &terms,
+        };
         learner.step(rest, Lesson { unit: into.unit, ..Lesson::NONE }, &mut scores);
         for (column, score) in scores.iter().enumerate() {
             into.add(attribute, column, into.scores[column] - score);

@@ -159,6 +159,12 @@ pub trait Learner: Any + DynClone + Send + Sync {
         true
     }
 
+    /// Whether it makes no prediction, so that its first score is NaN, before there is something of its kind to learn
+    /// from; a mixture gives it no weight until then.
+    fn begins_silent(&self) -> bool {
+        false
+    }
+
     /// Take over the models of a learner that sees the same features in every event, so that these are computed only
     /// once. Returns whether it is such a learner and neither has learned anything yet.
     fn join(&mut self, _other: &dyn Learner) -> bool {

@@ -1,17 +1,19 @@
 //! Values that are not known when an event is encoded: target statistics of categories.
 //!
-//! The event has the *key* of the category instead, a number of 52 bits, stored as a value larger than any real one.
-//! [`Rated`](crate::learners::rated::Rated) replaces it with the value; no other learner ever sees a key.
+//! The event has the *key* of the category instead, an integer below 2^53, stored as a value larger than any real one.
+//! [`Rated`](crate::learners::rated::Rated) replaces it with the value; no other learner ever sees a key. Terms have keys
+//! as well, which it passes on as [`Term`](crate::block::Term)s.
 
-/// Keys of categories are below this, and keys of neighbourhoods of numbers below twice this.
-pub const KEYS: u64 = 1 << 52;
+/// Keys of categories are below this, keys of neighbourhoods of numbers below twice this, and keys of terms below three
+/// times this.
+pub const KEYS: u64 = 1 << 51;
 
 /// 2^700. Values are within 10^100, which is below 2^333.
 const UNIT: f64 = f64::from_bits((1023 + 700) << 52);
 
 /// The key of a category; `name` is the hash of the attribute's name.
 pub fn key_of(name: u64, category: &[u8]) -> u64 {
-    (hash_of(name, category) >> 12).max(1)
+    (hash_of(name, category) >> 13).max(1)
 }
 
 /// The key of a neighbourhood of a number.
@@ -21,7 +23,17 @@ pub fn neighbourhood_of(name: u64, neighbourhood: &[u8]) -> u64 {
 
 /// Whether a key belongs to a neighbourhood.
 pub fn is_neighbourhood(key: u64) -> bool {
-    key >= KEYS
+    (KEYS..2 * KEYS).contains(&key)
+}
+
+/// The key of a term: a word, a pair of neighbouring words, or a tag.
+pub fn term_of(name: u64, term: &[u8]) -> u64 {
+    2 * KEYS + key_of(name, term)
+}
+
+/// Whether a key belongs to a term.
+pub fn is_term(key: u64) -> bool {
+    key >= 2 * KEYS
 }
 
 /// Continue a hash over `text`, with the same result on every machine: like FNV-1a, but eight bytes at a time.
@@ -58,7 +70,7 @@ mod tests {
 
     #[test]
     fn keys_round_trip_and_plain_values_are_not_keys() {
-        for key in [1, 2, 12_345, KEYS - 1] {
+        for key in [1, 2, 12_345, KEYS - 1, 3 * KEYS - 1] {
             assert!(as_value(key).is_finite());
             assert_eq!(from_value(as_value(key)), Some(key));
         }

@@ -164,14 +164,22 @@ fn scramble(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Terms;
 
     /// The ticket of one event, learned or predicted.
     fn step(model: &mut TicketRegistry, items: &[(u32, f64)], learned: bool) -> u64 {
         let (coordinates, values): (Vec<u32>, Vec<f64>) = items.iter().copied().unzip();
         let starts = [0, values.len()];
         let (attributes, coordinates) = (&coordinates, &coordinates);
-        let raw =
-            Block { starts: &starts, attributes, coordinates, values: &values, raw: &values, evicted: &[] };
+        let raw = Block {
+            starts: &starts,
+            attributes,
+            coordinates,
+            values: &values,
+            raw: &values,
+            terms: Terms::default(),
+            evicted: &[],
+        };
         let mut ticket = [u64::MAX];
         model.tickets(&raw, &[learned], &[!learned], &mut ticket);
         ticket[0]

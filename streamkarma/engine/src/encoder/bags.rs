@@ -124,7 +124,10 @@ impl Encoder {
             }
             let mut rare = 0.0;
             for term in &bag.terms {
-                self.note_term(attribute, term);
+                if let Some(attribute) = attribute.filter(|_| term.kind != TermKind::Part) {
+                    // There are too many pairs for rates.
+                    self.note_term(attribute, term.text.clone(), term.kind == TermKind::Word);
+                }
                 if !self.place(attribute, &bag.name, term) {
                     rare += self.leave_rare(attribute, term, learned);
                 }
@@ -186,13 +189,6 @@ impl Encoder {
             self.push_new(&NewName::Known(attribute), term);
         }
         has_place
-    }
-
-    /// Words and tags have rates as categories do; there are too many pairs for that, and too few parts.
-    fn note_term(&mut self, attribute: Option<u32>, term: &Term) {
-        if let Some(attribute) = attribute.filter(|_| term.kind == TermKind::Word) {
-            self.note_kept(attribute, term.text.clone());
-        }
     }
 
     /// Add the time since the previous one as a new item, if it has no coordinate.

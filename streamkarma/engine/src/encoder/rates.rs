@@ -16,7 +16,7 @@ use super::rare::FEW;
 use super::{Encoder, Item, Use};
 use crate::encoded::Encoded;
 use crate::names::Name;
-use crate::rate_key::{as_value, hash_of, key_of, neighbourhood_of};
+use crate::rate_key::{as_value, from_value, hash_of, is_term, key_of, neighbourhood_of, term_of};
 use crate::vocabulary::{NOBODY, Vocabulary};
 
 /// The category of the first rate.
@@ -49,7 +49,7 @@ pub(super) struct Key {
     pub(super) attribute: u32,
     /// The first coordinate of its rates.
     coordinate: u32,
-    /// The key of the category or the number.
+    /// The key of the category, the number or the term.
     name: u64,
     /// The key of the number's neighbourhood; None for a category.
     neighbourhood: Option<u64>,
@@ -60,6 +60,21 @@ impl Encoder {
     /// no rates.
     pub fn with_rates(self, rates: usize) -> Self {
         Self { rates, ..self }
+    }
+
+    /// The same with the terms of texts and tags, for a learner that takes them.
+    pub fn with_terms(self, terms: bool) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// Whether events have terms.
+    pub fn terms(&self) -> bool {
+        self.terms
+    }
+
+    /// Set whether events have terms.
+    pub fn set_terms(&mut self, terms: bool) {
+        self.terms = terms;
     }
 
     /// Number of coordinates for the rates of an attribute.
@@ -82,12 +97,16 @@ impl Encoder {
         }
     }
 
-    /// The same for a category that is stored in the event.
-    pub(super) fn note_kept(&mut self, attribute: u32, category: Range<usize>) {
+    /// Record that the event has a term, which is stored in the event. If it `is_rated` it has rates as a category does.
+    pub(super) fn note_term(&mut self, attribute: u32, term: Range<usize>, is_rated: bool) {
         let rated = &self.rated[attribute as usize];
         if let Some(&coordinate) = rated.coordinates.first() {
-            let name = key_of(rated.name, &self.bytes[category]);
-            self.keys.push(Key { attribute, coordinate, name, neighbourhood: None });
+            let term = &self.bytes[term];
+            let category = is_rated.then(|| key_of(rated.name, term));
+            let own = self.terms.then(|| term_of(rated.name, term));
+            for name in category.into_iter().chain(own) {
+                self.keys.push(Key { attribute, coordinate, name, neighbourhood: None });
+            }
         }
     }
 
@@ -167,8 +186,11 @@ impl Encoder {
         self.keys.retain(|key| !self.rated[key.attribute as usize].coordinates.is_empty());
     }
 
-    /// Output an item for rates, once per coordinate, followed by the neighbourhood of a number.
+    /// Output an item for rates, once per coordinate, followed by the neighbourhood of a number; or a term.
     pub(super) fn push_rates(&self, item: &Item, out: &mut Encoded) {
+        if from_value(item.scaled).is_some_and(is_term) {
+            return out.push(item.attribute, item.coordinate, item.scaled, item.value);
+        }
         let Some(own) = self.keys.iter().find(|key| key.coordinate == item.coordinate) else { return };
         for &coordinate in &self.rated[own.attribute as usize].coordinates {
             out.push(item.attribute, coordinate, item.scaled, item.value);

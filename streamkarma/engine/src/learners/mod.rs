@@ -14,6 +14,7 @@ pub mod linear;
 pub mod logarithmic;
 pub mod mixture;
 mod moved_codes;
+pub mod naive_bayes;
 pub mod neighbors;
 pub mod products;
 pub mod rated;

@@ -38,7 +38,7 @@ pub struct Encoder {
 #[pymethods]
 impl Encoder {
     #[new]
-    #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, rules=None, rates=0, all_bytes=MOST_NAME_BYTES))]
+    #[pyo3(signature = (max_attributes, max_coordinates, max_name_bytes, scale, longest, rules=None, rates=0, all_bytes=MOST_NAME_BYTES, terms=false))]
     #[allow(clippy::too_many_arguments)] // As many as Python passes by name.
     fn new(
         py: Python,
@@ -50,6 +50,7 @@ impl Encoder {
         rules: Option<GivenRules>,
         rates: usize,
         all_bytes: usize,
+        terms: bool,
     ) -> PyResult<Self> {
         let bounds = Bounds {
             attributes: max_attributes,
@@ -58,7 +59,8 @@ impl Encoder {
             all_bytes,
         };
         let rules = rules.map(rules_of).transpose()?.unwrap_or_default();
-        let inner = encoder::Encoder::new(bounds, scale, longest).with_rules(rules).with_rates(rates);
+        let inner = encoder::Encoder::new(bounds, scale, longest);
+        let inner = inner.with_rules(rules).with_rates(rates).with_terms(terms);
         Ok(Self { inner, foreigners: Foreigners::new(py), event: encoded::Encoded::default(), ticket: 0 })
     }
 
@@ -213,6 +215,17 @@ impl Encoder {
     #[setter]
     fn set_rates(&mut self, rates: usize) {
         self.inner.set_rates(rates);
+    }
+
+    /// Whether events have terms.
+    #[getter]
+    fn terms(&self) -> bool {
+        self.inner.terms()
+    }
+
+    #[setter]
+    fn set_terms(&mut self, terms: bool) {
+        self.inner.set_terms(terms);
     }
 
     /// Number of attributes and coordinates, without the constant and free indices.

@@ -17,7 +17,7 @@ use crate::vocabulary::Bounds;
 pub type GivenRules = (Vec<String>, HashMap<String, Vec<f64>>, bool, HashMap<String, String>);
 
 /// The arguments of the constructor.
-type Arguments = (usize, usize, usize, bool, f64, GivenRules, usize, usize);
+type Arguments = (usize, usize, usize, bool, f64, GivenRules, usize, usize, bool);
 
 /// Names, the numbers of values ignored and of coordinates evicted, how entities are followed, and all arrays.
 pub type Pickled<'py> = (Vec<Option<Entry<'py>>>, u64, u64, Option<GivenFollowing>, Bound<'py, PyDict>);
@@ -31,7 +31,8 @@ impl Encoder {
         let Bounds { attributes, coordinates, name_bytes, all_bytes } = self.inner.vocabulary().bounds();
         let (scale, longest) = self.inner.scaling();
         let rules = given_rules(self.inner.rules());
-        (attributes, coordinates, name_bytes, scale, longest, rules, self.inner.rates(), all_bytes)
+        let (rates, terms) = (self.inner.rates(), self.inner.terms());
+        (attributes, coordinates, name_bytes, scale, longest, rules, rates, all_bytes, terms)
     }
 
     /// The state, in which names may be anything.

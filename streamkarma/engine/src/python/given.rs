@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::encoded::Encoded;
-use crate::block::{Block, Evicted};
+use crate::block::{Block, Evicted, Terms};
 use crate::encoded;
 
 /// Events for a learner: encoded ones, or the arrays of a block.
@@ -116,6 +116,7 @@ impl Items {
             coordinates: &self.coordinates,
             values: &self.values,
             raw: &self.values,
+            terms: Terms::default(),
             evicted: &self.evicted,
         }
     }

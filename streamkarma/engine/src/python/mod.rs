@@ -26,6 +26,7 @@ mod line_reader;
 mod logarithmic;
 mod loss;
 mod mixture;
+mod naive_bayes;
 mod names;
 mod neighbors;
 mod observed_drift;
@@ -95,6 +96,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mixture::calibrated, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::mixture, module)?)?;
     module.add_function(wrap_pyfunction!(mixture::use_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(naive_bayes::naive_bayes, module)?)?;
     module.add_function(wrap_pyfunction!(neighbors::neighbors, module)?)?;
     module.add_function(wrap_pyfunction!(rated::rated, module)?)?;
     module.add_function(wrap_pyfunction!(rows::write_rows, module)?)?;

@@ -156,6 +156,8 @@ pub struct Aggregator {
     pub(super) succession: Succession,
     pub(super) mean_weight: MeanWeight,
     pub(super) resting: Resting,
+    /// The experts that are admitted with their first prediction only.
+    pub(super) latecomers: Vec<usize>,
     pub(super) steps: u64,
     pub(super) scratch: Scratch,
 }
@@ -183,6 +185,7 @@ impl Aggregator {
             succession: Succession::default(),
             mean_weight: MeanWeight::default(),
             resting: Resting::default(),
+            latecomers: Vec::new(),
             steps: 0,
             scratch: Scratch::new(experts, classes),
         }
@@ -192,6 +195,25 @@ impl Aggregator {
     #[must_use]
     pub fn with_absolute_loss(self) -> Self {
         Self { absolute: true, ..self }
+    }
+
+    /// The same, except that some experts have no weight before their first prediction.
+    #[must_use]
+    pub(super) fn with_latecomers(mut self, latecomers: Vec<usize>) -> Self {
+        self.shares.keep_out(&latecomers);
+        self.blend.keep_out(&latecomers);
+        Self { latecomers, ..self }
+    }
+
+    /// Admit the latecomers among the experts that have a score.
+    fn admit(&mut self, scores: &[f64]) {
+        for &expert in &self.latecomers {
+            if !self.shares.has(expert) && !scores[expert * self.classes].is_nan() {
+                // One of the members is the blend.
+                self.blend.admit(expert, self.shares.members() - 1);
+                self.shares.admit(expert);
+            }
+        }
     }
 
     /// The variance of the residuals if most targets are equal and the loss is squared; see [`super::ties`].
@@ -236,13 +258,17 @@ impl Aggregator {
         }
         let count = Count { weight: self.mean_weight.relative(count.weight), ..count };
         self.distribute_weights(expert_scores.scores);
-        if self.regression {
+        let loss = if self.regression {
             self.step_number(expert_scores, label, count, mixed)
         } else if self.classes > 1 {
             self.step_several(expert_scores.scores, label, count, mixed)
         } else {
             self.step_two(expert_scores, label, count, mixed)
+        };
+        if !label.is_nan() && count.weight > 0.0 {
+            self.admit(expert_scores.scores);
         }
+        loss
     }
 
     /// Distribute the weights among the members that make a prediction.
@@ -251,7 +277,8 @@ impl Aggregator {
         weights.copy_from_slice(&self.shares.weights);
         let mut is_silent = false;
         for (weight, scores) in weights.iter_mut().zip(scores.chunks_exact(self.classes)) {
-            if scores[0].is_nan() {
+            // Without a weight to share, the others keep theirs to the last bit.
+            if scores[0].is_nan() && *weight > 0.0 {
                 (*weight, is_silent) = (0.0, true);
             }
         }
@@ -317,9 +344,10 @@ impl Aggregator {
 
     /// Forget everything.
     pub fn restart(&mut self) {
-        let resting = self.resting.restarted();
+        let (resting, latecomers) = (self.resting.restarted(), std::mem::take(&mut self.latecomers));
         let absolute = self.absolute;
-        *self = Self { absolute, resting, ..Self::begin(self.experts, 1, self.regression, self.forgetting) };
+        let begun = Self::begin(self.experts, 1, self.regression, self.forgetting);
+        *self = Self { absolute, resting, ..begun }.with_latecomers(latecomers);
     }
 
     /// The memory used by what was learned.

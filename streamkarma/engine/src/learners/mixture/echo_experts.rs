@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::Mixture;
 use super::resting::SEGMENT;
 use super::tests::Kind;
-use crate::block::Event;
-use crate::block::{Block, Evicted};
+use crate::block::{Block, Event, Evicted, Terms};
 use crate::learner::{Fact, Learner, Lesson};
 use crate::state::{Refused, State};
 
@@ -154,6 +153,7 @@ impl Stream {
             coordinates: &coordinates,
             values,
             raw: values,
+            terms: Terms::default(),
             evicted,
         };
         let label = |t: usize| if t.is_multiple_of(10) { f64::NAN } else { self.labels[t] };

@@ -20,6 +20,10 @@
 //! member's by at most `ln((E + 1) / s) - Σ_t ln(1 - s_t)`, with the s of the event before; from the start of the
 //! stream, the first term is `ln(E + 1)` instead. For a number each member has a density around its prediction, see
 //! [`super::numbers`], and the guarantee is for the log loss of the density; the prediction is the mixture's mean.
+//!
+//! An expert that is of use for some streams only, such as one for texts, is no member before its first prediction: then
+//! it is admitted with the weight of one member among all, and with v_e = 1 / E. Streams without texts are mixed as if
+//! it did not exist.
 
 use std::f64::consts::LN_2;
 
@@ -43,7 +47,7 @@ const RECENT: u64 = 1000;
 /// The Bayes weights of members.
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// Above 0, their sum is 1.
+    /// Above 0 for members, 0 for those not yet admitted; their sum is 1.
     pub weights: Vec<f64>,
     /// Their running mean, for display: the weights after a single event depend strongly on that event.
     pub means: Vec<f64>,
@@ -54,6 +58,31 @@ impl Shares {
     pub fn new(members: usize) -> Self {
         let weights = vec![1.0 / members as f64; members];
         Self { means: weights.clone(), weights }
+    }
+
+    /// Give some of these equal weights none until they are admitted.
+    pub fn keep_out(&mut self, members: &[usize]) {
+        let share = 1.0 / (self.weights.len() - members.len()) as f64;
+        self.weights.fill(share);
+        members.iter().for_each(|&member| self.weights[member] = 0.0);
+        self.means.clone_from(&self.weights);
+    }
+
+    /// Whether a member has been admitted.
+    pub fn has(&self, member: usize) -> bool {
+        self.weights[member] > 0.0
+    }
+
+    /// Number of members that have been admitted.
+    pub fn members(&self) -> usize {
+        self.weights.iter().filter(|&&weight| weight > 0.0).count()
+    }
+
+    /// Admit a member.
+    pub fn admit(&mut self, member: usize) {
+        let share = 1.0 / (self.members() + 1) as f64;
+        self.weights.iter_mut().for_each(|weight| *weight *= 1.0 - share);
+        self.weights[member] = share;
     }
 
     /// Apply Bayes' rule with a fixed share after event number `events`, counted from 1.
@@ -70,13 +99,16 @@ impl Shares {
         }
         let mut total = 0.0;
         for (share, &likelihood) in self.weights.iter_mut().zip(likelihoods.iter()) {
-            *share *= likelihood;
-            total += *share;
+            if *share > 0.0 {
+                // 0 would mean that it is no member.
+                *share = (*share * likelihood).max(f64::MIN_POSITIVE);
+                total += *share;
+            }
         }
         let moved = SHARE * (doubt / LN_2).clamp(LEAST, 1.0) * weight.min(1.0);
         let (kept, rate) = ((1.0 - moved) / total, 1.0 / events.min(RECENT) as f64);
-        let given = moved / self.weights.len() as f64;
-        for (share, mean) in self.weights.iter_mut().zip(&mut self.means) {
+        let given = moved / self.members() as f64;
+        for (share, mean) in self.weights.iter_mut().zip(&mut self.means).filter(|(share, _)| **share > 0.0) {
             *share = kept * *share + given;
             *mean += rate * (*share - *mean);
         }
@@ -102,6 +134,20 @@ impl Blend {
         covariance.iter_mut().step_by(experts + 1).for_each(|each| *each = prior_variance);
         let prior_variances = vec![prior_variance; experts];
         Self { mix: vec![1.0 / experts as f64; experts], covariance, prior_variances }
+    }
+
+    /// Leave out some of these experts until they are admitted.
+    pub fn keep_out(&mut self, experts: &[usize]) {
+        let share = 1.0 / (self.mix.len() - experts.len()) as f64;
+        self.mix.fill(share);
+        experts.iter().for_each(|&expert| self.mix[expert] = 0.0);
+    }
+
+    /// Admit an expert, beside `others`.
+    pub fn admit(&mut self, expert: usize, others: usize) {
+        let share = 1.0 / (others + 1) as f64;
+        self.mix.iter_mut().for_each(|each| *each *= 1.0 - share);
+        self.mix[expert] = share;
     }
 
     /// Switch to several classes.
@@ -151,6 +197,27 @@ mod tests {
         let bound = log(members) + switches * log(members / SHARE) - events as f64 * log(1.0 - SHARE);
         assert!(regret <= bound + 1e-9);
         assert!((shares.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn members_to_be_admitted_make_no_difference_before() {
+        let (mut all, mut fewer) = (Shares::new(4), Shares::new(3));
+        all.keep_out(&[1]);
+        let (mut seed, mut likelihoods) = (5, vec![0.0; 3]);
+        for t in 1..50 {
+            likelihoods.fill_with(|| uniform(&mut seed));
+            let mut more = [likelihoods[0], 0.5, likelihoods[1], likelihoods[2]];
+            all.update(&mut more, 1.0, LN_2, t);
+            fewer.update(&mut likelihoods, 1.0, LN_2, t);
+        }
+        assert_eq!([all.weights[0], all.weights[2], all.weights[3]], fewer.weights[..]);
+        assert_eq!([all.means[0], all.means[2], all.means[3]], fewer.means[..]);
+        assert!(!all.has(1) && all.members() == 3);
+        all.admit(1);
+        assert!(all.has(1) && all.weights[1] == 0.25 && all.weights[0] == 0.75 * fewer.weights[0]);
+        // However unlikely, a member stays one.
+        all.update(&mut [1.0, 0.0, 1.0, 1.0], 1.0, LN_2, 50);
+        assert!(all.has(1));
     }
 
     #[test]

@@ -160,8 +160,8 @@ impl Aggregator {
         completeness.bound();
         // The mean of equal numbers may be less than each of them by its last bit.
         known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
-        self.shares.weights = parts.weights(|part| &part.shares.weights);
         self.shares.means = parts.mean(|part| &part.shares.means);
+        self.shares.weights = self.merged_weights(parts);
         self.scales.weights = parts.weights(|part| &part.scales.weights);
         self.ties = Ties::merged(parts.0.iter().map(|(part, share)| (part.ties, *share)));
         parts.0.iter().for_each(|(part, _)| self.range.join(&part.range));
@@ -169,6 +169,26 @@ impl Aggregator {
         self.mean_weight = MeanWeight::merged(parts.0.iter().map(|(part, share)| (part.mean_weight, *share)));
         let resting: Vec<_> = parts.0.iter().map(|(part, share)| (&part.resting, *share)).collect();
         self.resting = Resting::merged(&resting);
+    }
+}
+
+impl Aggregator {
+    /// The merged weights of the members. A part in which a latecomer of another part has made no prediction yet counts
+    /// as if it admitted it now.
+    fn merged_weights(&self, parts: &Shared<Self>) -> Vec<f64> {
+        let is_member = |expert: &usize| parts.0.iter().any(|(part, _)| part.shares.has(*expert));
+        let (members, absent): (Vec<usize>, Vec<usize>) =
+            self.latecomers.iter().copied().partition(|expert| is_member(expert));
+        let admitting = |part: &Self| {
+            let mut shares = part.shares.clone();
+            members.iter().filter(|&&each| !part.shares.has(each)).for_each(|&each| shares.admit(each));
+            shares
+        };
+        let all: Vec<_> = parts.0.iter().map(|(part, share)| (admitting(part), *share)).collect();
+        let all = Shared(all.iter().map(|(shares, share)| (shares, *share)).collect());
+        let mut weights = all.weights(|shares| &shares.weights);
+        absent.iter().for_each(|&expert| weights[expert] = 0.0);
+        weights
     }
 }
 

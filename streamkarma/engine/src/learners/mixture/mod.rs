@@ -18,6 +18,8 @@ mod late;
 mod late_state;
 #[cfg(test)]
 mod late_tests;
+#[cfg(test)]
+mod latecomer_tests;
 mod mean_weight;
 mod merging;
 #[cfg(test)]
@@ -120,7 +122,8 @@ impl Mixture {
                 learners.push(expert);
             }
         }
-        let mut aggregator = Aggregator::new(names.len() + external_experts, regression, half_life);
+        let mut aggregator = Aggregator::new(names.len() + external_experts, regression, half_life)
+            .with_latecomers(latecomers(&learners));
         aggregator.resting = Resting::new(&learners);
         let row = vec![0.0; aggregator.experts()];
         Ok(Self {
@@ -177,6 +180,12 @@ impl Mixture {
     }
 }
 
+/// The numbers of the experts that are silent at first.
+fn latecomers(learners: &[Box<dyn Learner>]) -> Vec<usize> {
+    let models = learners.iter().flat_map(|learner| vec![learner.begins_silent(); learner.models()]);
+    models.enumerate().filter(|(_, is_silent)| *is_silent).map(|(expert, _)| expert).collect()
+}
+
 impl Learner for Mixture {
     fn classes(&self) -> usize {
         self.aggregator.classes()
@@ -191,8 +200,8 @@ impl Learner for Mixture {
     }
 
     fn step(&mut self, event: Event, lesson: Lesson, scores: &mut [f64]) -> f64 {
-        let (starts, mut loss) = ([0, event.len()], [f64::NAN]);
-        self.run(&Block::of(&event, &starts), &[lesson], scores, &mut loss);
+        let (starts, terms, mut loss) = ([0, event.len()], [0, event.terms.len()], [f64::NAN]);
+        self.run(&Block::whole(&event, &starts, &terms), &[lesson], scores, &mut loss);
         loss[0]
     }
 

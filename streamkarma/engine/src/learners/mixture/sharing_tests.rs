@@ -3,7 +3,7 @@
 use super::Mixture;
 use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::relevance::Relevance;
-use crate::block::Block;
+use crate::block::{Block, Terms};
 use crate::learner::{Learner, Lesson};
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::{Step, Update};
@@ -56,6 +56,7 @@ impl Stream {
             coordinates: &self.attributes,
             values: &self.values,
             raw: &self.values,
+            terms: Terms::default(),
             evicted: &[],
         }
     }

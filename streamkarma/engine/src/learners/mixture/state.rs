@@ -112,6 +112,7 @@ impl Aggregator {
         let mut restored = Self::begin(self.experts, columns.max(1), self.regression, self.forgetting);
         restored.absolute = self.absolute;
         restored.resting = self.resting.restarted();
+        restored.latecomers.clone_from(&self.latecomers);
         restored.take(state).ok_or(CONTRADICTION)?;
         ensure(restored.is_sound(), CONTRADICTION)?;
         *self = restored;
@@ -161,7 +162,8 @@ impl Aggregator {
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * OFFSET_PRIOR_VARIANCE).contains(each))
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             // If one of them makes no prediction, the others share its weight.
-            && self.shares.weights.iter().all(|&each| each > 0.0)
+            && (0..=self.experts).all(|member| self.shares.has(member) || self.latecomers.contains(&member))
+            && (0..self.experts).all(|expert| self.shares.has(expert) || self.blend.mix[expert] == 0.0)
             && self.scales.is_sound()
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, variances))
             && is_covariance(&self.blend.covariance, &vec![BLEND_PRIOR_VARIANCE; self.experts])

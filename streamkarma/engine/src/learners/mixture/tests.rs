@@ -4,7 +4,7 @@ use super::aggregator::{Aggregator, Count, ExpertScores};
 use super::completeness::{Completeness, Observed};
 use super::relevance::Relevance;
 use super::{Calibrated, Mixture};
-use crate::block::{Block, Event, Evicted};
+use crate::block::{Block, Event, Evicted, Terms};
 use crate::learner::{Fact, Learner, Lesson, Unit};
 use crate::learners::transformed_target::{Point, TransformedTarget};
 use crate::math::log1p;
@@ -146,6 +146,7 @@ impl Stream {
             coordinates: &self.coordinates,
             values: &self.values,
             raw: &self.values,
+            terms: Terms::default(),
             evicted: &[],
         }
     }

@@ -1,6 +1,6 @@
 //! Events with their rates.
 
-use crate::block::Block;
+use crate::block::{Block, Term, Terms};
 
 /// Events with their rates.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,9 @@ pub struct Filled {
     coordinates: Vec<u32>,
     pub values: Vec<f64>,
     raw: Vec<f64>,
+    /// As in a block.
+    term_starts: Vec<usize>,
+    terms: Vec<Term>,
 }
 
 impl Filled {
@@ -21,6 +24,9 @@ impl Filled {
         self.coordinates.clear();
         self.values.clear();
         self.raw.clear();
+        self.term_starts.clear();
+        self.term_starts.push(0);
+        self.terms.clear();
     }
 
     /// Append an item to the event that is being written; `raw` is its value before it was standardised.
@@ -31,9 +37,21 @@ impl Filled {
         self.raw.push(raw);
     }
 
+    /// Append a term to the event that is being written.
+    pub fn push_term(&mut self, attribute: u32, key: u64) {
+        self.terms.push(Term { attribute, key });
+    }
+
+    /// End the event that is being written.
+    pub fn end_event(&mut self) {
+        self.starts.push(self.values.len());
+        self.term_starts.push(self.terms.len());
+    }
+
     /// As a block for the learner.
     pub fn block(&self) -> Block<'_> {
-        let Self { starts, attributes, coordinates, values, raw } = self;
-        Block { starts, attributes, coordinates, values, raw, evicted: &[] }
+        let Self { starts, attributes, coordinates, values, raw, term_starts, terms } = self;
+        let terms = Terms { starts: term_starts, all: terms };
+        Block { starts, attributes, coordinates, values, raw, terms, evicted: &[] }
     }
 }

@@ -1,7 +1,7 @@
 //! Placeholders for rates in an event.
 
 use crate::block::Event;
-use crate::rate_key::{from_value, is_key, is_neighbourhood};
+use crate::rate_key::{from_value, is_neighbourhood, is_term};
 
 /// The keys of one attribute in an event.
 pub struct Keys<'a> {
@@ -12,13 +12,14 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The keys that begin at an item of an event; None if that is a value.
+    /// The keys that begin at an item of an event; None if that is a value or a term.
     pub fn at(event: &Event<'a>, at: usize) -> Option<Self> {
-        if !is_key(event.values[at]) {
+        let is_one = |value: &f64| from_value(*value).is_some_and(|key| !is_term(key));
+        if !is_one(&event.values[at]) {
             return None;
         }
         let items = event.attributes.iter().zip(event.values).skip(at);
-        let count = items.take_while(|(own, value)| **own == event.attributes[at] && is_key(**value)).count();
+        let count = items.take_while(|(own, value)| **own == event.attributes[at] && is_one(value)).count();
         let coordinates = &event.coordinates[at..at + count];
         let again = coordinates.iter().skip(1).position(|&other| other == coordinates[0]);
         let coordinates = &coordinates[..again.map_or(count, |before| before + 1)];

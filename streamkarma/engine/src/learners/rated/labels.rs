@@ -8,6 +8,7 @@ use crate::scale::Scale;
 pub struct Labels {
     /// Older labels have less weight.
     pub count: f64,
+    /// One for each class that is counted, or that of the targets.
     pub sums: Vec<f64>,
     /// The unweighted number of labels.
     pub seen: u64,
@@ -15,8 +16,11 @@ pub struct Labels {
 
 /// The number of labels and their sums, like [`Labels`], borrowed from where they are stored.
 pub struct LabelsMut<'a> {
+    /// See [`Labels`].
     pub count: &'a mut f64,
+    /// See [`Labels`].
     pub sums: &'a mut [f64],
+    /// See [`Labels`].
     pub seen: &'a mut u64,
 }
 
@@ -32,6 +36,7 @@ impl LabelsMut<'_> {
 /// The statistics of an attribute that has rates.
 #[derive(Clone, Debug)]
 pub struct Attribute {
+    /// Those of all events with a category.
     pub labels: Labels,
     /// The scale of each rate.
     pub scales: Vec<Scale>,

@@ -242,7 +242,7 @@ fn merged_table_keeps_keys_with_most_labels() {
     };
     let all = join([0, 1, 2]);
     assert_eq!(all, join([2, 0, 1]));
-    let back = Table::from_state(&all, 1, false).unwrap();
+    let back = Table::new(1).restored(&all, false).unwrap();
     assert_eq!(state(&back), all);
     let kept: Vec<u64> = (0..12).filter(|&number| back.find(key(number)).is_some()).collect();
     assert_eq!(kept, [0, 1, 2, 5, 6, 7, 8, 9]);

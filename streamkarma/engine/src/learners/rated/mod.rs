@@ -22,7 +22,7 @@
 mod filled;
 mod gains;
 mod keys;
-mod labels;
+pub mod labels;
 #[cfg(test)]
 mod lines;
 mod merging;
@@ -30,7 +30,7 @@ mod merging;
 mod merging_tests;
 mod state;
 mod statistics;
-mod table;
+pub mod table;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -46,7 +46,7 @@ use crate::block::{Block, Event, Evicted};
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{ensure_alike, of_kind};
-use crate::rate_key::{from_value, is_key, is_neighbourhood};
+use crate::rate_key::{KEYS, from_value, is_key, is_neighbourhood};
 use crate::state::{Refused, State};
 use crate::translation::Translation;
 
@@ -112,7 +112,10 @@ impl Rated {
         while at < event.len() {
             let attribute = event.attributes[at];
             let Some(keys) = Keys::at(event, at) else {
-                filled.push(attribute, event.coordinates[at], event.values[at], event.raw[at]);
+                match from_value(event.values[at]) {
+                    Some(key) => filled.push_term(attribute, key - 2 * KEYS),
+                    None => filled.push(attribute, event.coordinates[at], event.values[at], event.raw[at]),
+                }
                 at += 1;
                 continue;
             };
@@ -126,7 +129,7 @@ impl Rated {
             }
             at += keys.values.len();
         }
-        filled.starts.push(filled.values.len());
+        filled.end_event();
     }
 
     /// Process events one at a time, applying the evictions in between.
@@ -238,7 +241,7 @@ impl Learner for Rated {
                 *count += self.bytes();
             }
         }
-        summary.push(("rated_categories", Fact::Count(self.table.len() as u64)));
+        summary.push(("rated_categories", Fact::Count(self.table.count() as u64)));
         summary
     }
 

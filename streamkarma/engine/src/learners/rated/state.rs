@@ -93,7 +93,7 @@ impl Rated {
             (place as u32, Attribute { labels, scales: scales[own].to_vec(), gains })
         });
         let attributes: BTreeMap<u32, Attribute> = attributes.collect();
-        self.table = Table::from_state(state, width, self.settings.regression)?;
+        self.table = Table::new(width).restored(state, self.settings.regression)?;
         self.attributes = attributes;
         if let Ok((classes, _)) = state.i64s("classes") {
             let most = self.inner.classes().max(2) as i64;

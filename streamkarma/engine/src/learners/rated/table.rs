@@ -1,4 +1,4 @@
-//! The label statistics of categories, by key, in a table of fixed size.
+//! The labels of categories or terms, by key, in a table of fixed size.
 
 use std::cmp::Reverse;
 
@@ -9,6 +9,7 @@ use crate::state::{Refused, State, ensure};
 /// Number of slots in a bucket; when more keys collide in one, the key without a label for the longest time is
 /// evicted.
 const WAYS: usize = 8;
+/// Number of buckets for the categories of all attributes.
 const BUCKETS: usize = 1 << 13;
 
 /// Marks a free slot: keys are not 0.
@@ -30,6 +31,7 @@ pub struct Table {
     /// The unweighted number of labels of each key.
     seen: Vec<u64>,
     width: usize,
+    buckets: usize,
     /// Number of labels so far.
     clock: u64,
 }
@@ -37,11 +39,16 @@ pub struct Table {
 impl Table {
     /// An empty table, with this many sums per key.
     pub fn new(width: usize) -> Self {
-        Self { width, ..Self::default() }
+        Self::with_buckets(width, BUCKETS)
+    }
+
+    /// The same with room for eight times as many keys as there are buckets.
+    pub fn with_buckets(width: usize, buckets: usize) -> Self {
+        Self { width, buckets, ..Self::default() }
     }
 
     /// Number of keys.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.keys.iter().filter(|key| **key != NOBODY).count()
     }
 
@@ -67,7 +74,7 @@ impl Table {
     }
 
     fn find_place(&self, key: u64) -> Option<usize> {
-        let bucket = bucket(key);
+        let bucket = self.bucket(key);
         let ways = self.keys.get(bucket..bucket + WAYS)?;
         Some(bucket + ways.iter().position(|&other| other == key)?)
     }
@@ -94,7 +101,7 @@ impl Table {
     }
 
     fn make_room(&mut self) {
-        let size = BUCKETS * WAYS;
+        let size = self.buckets * WAYS;
         (self.keys, self.times) = (vec![NOBODY; size], vec![0; size]);
         (self.counts, self.sums) = (vec![0.0; size], vec![0.0; size * self.width]);
         self.seen = vec![0; size];
@@ -102,7 +109,7 @@ impl Table {
 
     /// The slot of a key, or the one it will get. Free slots have the least time.
     fn place(&self, key: u64) -> usize {
-        let places = bucket(key)..bucket(key) + WAYS;
+        let places = self.bucket(key)..self.bucket(key) + WAYS;
         let own = places.clone().find(|&place| self.keys[place] == key);
         own.or_else(|| places.min_by_key(|&place| (self.times[place], self.keys[place]))).unwrap_or(0)
     }
@@ -125,12 +132,12 @@ impl Table {
         let all = || std::iter::once(&*self).chain(parts.iter().copied());
         let mut keys: Vec<u64> =
             all().flat_map(|each| &each.keys).copied().filter(|&key| key != NOBODY).collect();
-        keys.sort_unstable_by_key(|&key| order(key));
+        keys.sort_unstable_by_key(|&key| self.order(key));
         keys.dedup();
-        let mut merged = Self::new(self.width);
+        let mut merged = Self::with_buckets(self.width, self.buckets);
         let since = parts.iter().map(|part| part.clock.saturating_sub(self.clock));
         let clock = self.clock + since.sum::<u64>();
-        for keys in keys.chunk_by(|&one, &other| bucket(one) == bucket(other)) {
+        for keys in keys.chunk_by(|&one, &other| self.bucket(one) == self.bucket(other)) {
             let found = keys.iter().map(|&key| (key, self.merged(key, parts, keep(key), is_signed)));
             let mut found: Vec<_> = found.collect();
             found.sort_by_key(|(_, (labels, _))| Reverse(labels.seen));
@@ -169,7 +176,7 @@ impl Table {
     pub fn put(&self, state: &mut State) {
         let is_taken = |place: &usize| self.keys[*place] != NOBODY;
         let mut places: Vec<usize> = (0..self.keys.len()).filter(is_taken).collect();
-        places.sort_by_key(|&place| order(self.keys[place]));
+        places.sort_by_key(|&place| self.order(self.keys[place]));
         let size = places.len();
         let mut times: Vec<i64> = places.iter().map(|&place| self.times[place] as i64).collect();
         times.push(self.clock as i64);
@@ -181,44 +188,44 @@ impl Table {
         state.put_i64s("key_seen", places.iter().map(|&place| self.seen[place] as i64).collect(), &[size]);
     }
 
-    /// Restore from a state, with this many sums per key, which may be below 0 if `is_signed`.
+    /// Restore a state to an empty table; its sums may be below 0 if `is_signed`.
     ///
     /// # Errors
     ///
     /// If the state is invalid.
-    pub fn from_state(state: &State, width: usize, is_signed: bool) -> Result<Self, Refused> {
+    pub fn restored(self, state: &State, is_signed: bool) -> Result<Self, Refused> {
         const WHY: &str = "the target statistics of categories are inconsistent";
         let (keys, shape) = state.u64s("keys")?;
         let ((counts, count_shape), (sums, sum_shape)) = (state.f64s("key_counts")?, state.f64s("key_sums")?);
         let (times, time_shape) = state.i64s("key_times")?;
-        let size = keys.len();
+        let (size, width) = (keys.len(), self.width);
         ensure(shape == [size] && count_shape == [size] && time_shape == [size + 1], WHY)?;
         ensure(sum_shape == [size, width] && counts.len() == size && times.len() == size + 1, WHY)?;
-        ensure(sums.len() == size * width && size <= BUCKETS * WAYS, WHY)?;
+        ensure(sums.len() == size * width && size <= self.buckets * WAYS, WHY)?;
         let clock = times[size];
         ensure(times.iter().all(|time| (0..=clock).contains(time)) && clock < 1 << 53, WHY)?;
         ensure(counts.iter().all(|count| (0.0..LARGEST_SUM).contains(count)), WHY)?;
         ensure(sums.iter().all(|&sum| sum.abs() < LARGEST_SUM && (is_signed || sum >= 0.0)), WHY)?;
-        let (mut table, seen) = (Self::new(width), seen_in(state, "key_seen", size)?);
+        let (mut table, seen) = (self, seen_in(state, "key_seen", size)?);
         for (at, &key) in keys.iter().enumerate() {
             ensure((1..2 * KEYS).contains(&key) && table.find(key).is_none(), WHY)?;
             let sums = sums[at * width..][..width].to_vec();
             table.fill(key, Labels { count: counts[at], sums, seen: seen[at] }, times[at] as u64);
         }
-        ensure(table.len() == size, WHY)?;
+        ensure(table.count() == size, WHY)?;
         table.clock = clock as u64;
         Ok(table)
     }
-}
 
-/// The first slot of a key's bucket.
-fn bucket(key: u64) -> usize {
-    key as usize % BUCKETS * WAYS
-}
+    /// The first slot of a key's bucket.
+    fn bucket(&self, key: u64) -> usize {
+        key as usize % self.buckets * WAYS
+    }
 
-/// Keys of a bucket are adjacent.
-fn order(key: u64) -> (usize, u64) {
-    (bucket(key), key)
+    /// Keys of a bucket are adjacent.
+    fn order(&self, key: u64) -> (usize, u64) {
+        (self.bucket(key), key)
+    }
 }
 
 /// The numbers of labels under a name of a state, of which there must be `size`.

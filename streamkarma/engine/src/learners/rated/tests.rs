@@ -84,7 +84,7 @@ fn stream(events: u64, label: impl Fn(u64) -> f64) -> (Filled, Vec<Lesson<'stati
         if random % 7 < 3 {
             push(4, key_of(3, &[(random % 5) as u8]));
         }
-        block.starts.push(block.values.len());
+        block.end_event();
         lessons.push(match random % 11 {
             0 => Lesson::NONE,
             1 => Lesson::of(f64::NAN),
@@ -304,7 +304,7 @@ fn table_is_bounded_and_keeps_frequent_and_recent_keys() {
         *table.enter(key).count += 1.0;
         *table.enter(keys[at % 100]).count += 1.0;
     }
-    assert!(table.len() <= 1 << 16 && table.bytes() < 3 << 20);
+    assert!(table.count() <= 1 << 16 && table.bytes() < 3 << 20);
     assert!(keys[..100].iter().all(|&key| table.find(key).is_some_and(|(count, _)| count > 3_000.0)));
     assert!(keys[399_000..].iter().all(|&key| table.find(key).is_some()));
 }

@@ -1,7 +1,7 @@
 use super::matrix::Matrix;
 use super::spectrum::project;
 use super::*;
-use crate::block::Block;
+use crate::block::{Block, Terms};
 use crate::state::Array;
 
 pub const SETTINGS: Settings = Settings {
@@ -57,7 +57,15 @@ fn low_rank_and_noise(events: usize, columns: usize, noise: usize) -> Stream {
 impl Stream {
     pub fn block(&self) -> Block<'_> {
         let (starts, places, values) = (&self.starts, &self.places, &self.values);
-        Block { starts, attributes: places, coordinates: places, values, raw: values, evicted: &[] }
+        Block {
+            starts,
+            attributes: places,
+            coordinates: places,
+            values,
+            raw: values,
+            terms: Terms::default(),
+            evicted: &[],
+        }
     }
 
     /// Learn events, and return the scores.

@@ -2,7 +2,7 @@
 
 use super::quantiles::{ALL, Quantiles};
 use super::{Point, TransformedTarget};
-use crate::block::{Block, Event};
+use crate::block::{Block, Event, Terms};
 use crate::learner::{Learner, Lesson, Unit};
 use crate::learners::explicit::Explicit;
 use crate::learners::linear::Step;
@@ -62,7 +62,15 @@ fn run(learner: &mut dyn Learner, values: &[f64], lessons: &[Lesson], size: usiz
         let part = 2 * begin..2 * end;
         let (attributes, coordinates) = (&indices[part.clone()], &indices[part.clone()]);
         let values = &values[part];
-        let block = Block { starts: &starts, attributes, coordinates, values, raw: values, evicted: &[] };
+        let block = Block {
+            starts: &starts,
+            attributes,
+            coordinates,
+            values,
+            raw: values,
+            terms: Terms::default(),
+            evicted: &[],
+        };
         learner.run(&block, &lessons[begin..end], &mut scores[begin..end], &mut losses[begin..end]);
     }
     (scores, losses)
