@@ -270,6 +270,21 @@ def test_wrong_inputs_are_said_in_one_line(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_table_is_shuffled_unless_its_order_is_that_of_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    path = tmp_path / "table.csv"
+    path.write_text("x,y\n" + "".join(f"{n},c{n // 50}\n" for n in range(100)))
+    table = import_module("bent_streams").table
+    assert [event["x"] for event in table(path, True, 1, 60).events] == [*range(60)]
+    assert {*table(path, False, 1, 60).labels} == {"c0", "c1"}
+    options = ["--table", str(path), "--learners", "auto", "--missing", "0"]
+    done = CliRunner().invoke(import_module("bent").main, [*options, "--in-order"])
+    assert done.exit_code == 0, done.output
+    assert "| table.csv | 0 | auto | 100 | 0.0" in done.output
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [

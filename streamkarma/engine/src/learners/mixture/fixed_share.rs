@@ -51,36 +51,46 @@ pub struct Shares {
     pub weights: Vec<f64>,
     /// Their running mean, for display: the weights after a single event depend strongly on that event.
     pub means: Vec<f64>,
+    /// Those that have not been admitted.
+    pub absent: Vec<usize>,
 }
 
 impl Shares {
     /// Equal weights.
     pub fn new(members: usize) -> Self {
         let weights = vec![1.0 / members as f64; members];
-        Self { means: weights.clone(), weights }
+        Self { means: weights.clone(), weights, absent: Vec::new() }
     }
 
     /// Give some of these equal weights none until they are admitted.
     pub fn keep_out(&mut self, members: &[usize]) {
-        let share = 1.0 / (self.weights.len() - members.len()) as f64;
+        self.absent = members.to_vec();
+        let share = 1.0 / self.members() as f64;
         self.weights.fill(share);
-        members.iter().for_each(|&member| self.weights[member] = 0.0);
-        self.means.clone_from(&self.weights);
+        self.means.fill(share);
+        self.clear_absent();
+    }
+
+    fn clear_absent(&mut self) {
+        for &member in &self.absent {
+            (self.weights[member], self.means[member]) = (0.0, 0.0);
+        }
     }
 
     /// Whether a member has been admitted.
     pub fn has(&self, member: usize) -> bool {
-        self.weights[member] > 0.0
+        !self.absent.contains(&member)
     }
 
     /// Number of members that have been admitted.
     pub fn members(&self) -> usize {
-        self.weights.iter().filter(|&&weight| weight > 0.0).count()
+        self.weights.len() - self.absent.len()
     }
 
     /// Admit a member.
     pub fn admit(&mut self, member: usize) {
         let share = 1.0 / (self.members() + 1) as f64;
+        self.absent.retain(|&each| each != member);
         self.weights.iter_mut().for_each(|weight| *weight *= 1.0 - share);
         self.weights[member] = share;
     }
@@ -99,19 +109,17 @@ impl Shares {
         }
         let mut total = 0.0;
         for (share, &likelihood) in self.weights.iter_mut().zip(likelihoods.iter()) {
-            if *share > 0.0 {
-                // 0 would mean that it is no member.
-                *share = (*share * likelihood).max(f64::MIN_POSITIVE);
-                total += *share;
-            }
+            *share *= likelihood;
+            total += *share;
         }
         let moved = SHARE * (doubt / LN_2).clamp(LEAST, 1.0) * weight.min(1.0);
         let (kept, rate) = ((1.0 - moved) / total, 1.0 / events.min(RECENT) as f64);
         let given = moved / self.members() as f64;
-        for (share, mean) in self.weights.iter_mut().zip(&mut self.means).filter(|(share, _)| **share > 0.0) {
+        for (share, mean) in self.weights.iter_mut().zip(&mut self.means) {
             *share = kept * *share + given;
             *mean += rate * (*share - *mean);
         }
+        self.clear_absent();
     }
 }
 
@@ -222,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_weight_repeats_bayes_rule_and_may_be_huge() {
-        let mut once = Shares { weights: vec![0.2, 0.3, 0.5], means: vec![0.2, 0.3, 0.5] };
+        let mut once = Shares { weights: vec![0.2, 0.3, 0.5], means: vec![0.2, 0.3, 0.5], absent: vec![] };
         let mut twice = once.clone();
         once.update(&mut [0.81, 0.25, 0.01], 1.0, LN_2, 1);
         twice.update(&mut [0.9, 0.5, 0.1], 2.0, LN_2, 1);

@@ -162,6 +162,7 @@ impl Aggregator {
         known.squares = at_least(SMALLEST, parts.mean(|part| &part.calibration.squares));
         self.shares.means = parts.mean(|part| &part.shares.means);
         self.shares.weights = self.merged_weights(parts);
+        self.shares.absent.retain(|&expert| self.shares.weights[expert] == 0.0);
         self.scales.weights = parts.weights(|part| &part.scales.weights);
         self.ties = Ties::merged(parts.0.iter().map(|(part, share)| (part.ties, *share)));
         parts.0.iter().for_each(|(part, _)| self.range.join(&part.range));

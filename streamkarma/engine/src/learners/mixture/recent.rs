@@ -122,7 +122,7 @@ impl Recent {
             drift,
             parameters: vec![0.0; size],
             covariance,
-            shares: Shares { weights: FIRST_WEIGHTS.to_vec(), means: FIRST_WEIGHTS.to_vec() },
+            shares: Shares { weights: FIRST_WEIGHTS.to_vec(), means: FIRST_WEIGHTS.to_vec(), absent: vec![] },
             variance: 1.0,
             events: 0,
             residuals: vec![0.0; MEANS * classes],

@@ -132,7 +132,7 @@ impl Aggregator {
             self.range = Range::restored(state.f64s("range").ok()?.0)?;
         }
         let known = &mut self.calibration;
-        copy_arrays(
+        let arrays = copy_arrays(
             state,
             &shapes,
             [
@@ -150,7 +150,10 @@ impl Aggregator {
                 ("adjusting_covariance", &mut self.completeness.covariance),
                 ("scales", &mut self.scales.weights),
             ],
-        )
+        );
+        let is_absent = |&expert: &usize| self.shares.weights[expert] == 0.0;
+        self.shares.absent = self.latecomers.iter().copied().filter(is_absent).collect();
+        arrays
     }
 
     /// Whether a run could have produced these numbers.
@@ -162,8 +165,8 @@ impl Aggregator {
             && known.offset_variances.iter().all(|each| (0.0..=MOST_VARIANCE * OFFSET_PRIOR_VARIANCE).contains(each))
             && [&self.shares.weights, &self.shares.means].iter().all(|shares| are_shares(shares))
             // If one of them makes no prediction, the others share its weight.
-            && (0..=self.experts).all(|member| self.shares.has(member) || self.latecomers.contains(&member))
-            && (0..self.experts).all(|expert| self.shares.has(expert) || self.blend.mix[expert] == 0.0)
+            && (0..=self.experts).all(|member| self.shares.weights[member] > 0.0 || !self.shares.has(member))
+            && self.shares.absent.iter().all(|&expert| self.blend.mix[expert] == 0.0)
             && self.scales.is_sound()
             && known.covariances.chunks_exact(size * size).all(|each| is_covariance(each, variances))
             && is_covariance(&self.blend.covariance, &vec![BLEND_PRIOR_VARIANCE; self.experts])
