@@ -20,7 +20,8 @@ ENTITIES: list[list[Any]] = [
     [f"e{i}" for i in range(12)],
     ["x" * 30, True, 1],
 ]
-WORDS = ["ab", "the", "quick", "brown", "fox", "jumps", "over", "lazy", "dogs", "grün", "error"]
+#: More than the 32 from which on labels are counted by word.
+WORDS = ["ab", "the", "quick", "brown", "fox", "jumps", "over", "grün", *(f"word{n}" for n in range(40))]
 
 
 class Run(NamedTuple):

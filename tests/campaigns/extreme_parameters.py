@@ -144,8 +144,22 @@ def _wide(rng: random.Random, events: int, regression: bool) -> list[Event]:
     return stream
 
 
+def _texts(rng: random.Random, events: int, regression: bool) -> list[Event]:
+    """Words and tags, sometimes none, in two or many classes."""
+    words, kinds = [f"word{n}" for n in range(rng.choice([5, 60, 5000]))], rng.choice([2, 3, 40])
+    stream: list[Event] = []
+    for _ in range(events):
+        record = {
+            "text": " ".join(rng.choices(words, k=rng.randrange(1, 9))),
+            "tags": rng.choices(words, k=2),
+        }
+        label = rng.gauss(0.0, 1.0) if regression else f"c{rng.randrange(kinds)}"
+        stream.append((record if rng.random() < 0.8 else {"x": 1.0}, label, rng.choice([1.0, 1e-300, 1e300])))
+    return stream
+
+
 STREAMS: list[Stream] = [
-    _rare_categories, _constant, _sized, _many_classes, _drifting, _weighted, _wide,
+    _rare_categories, _constant, _sized, _many_classes, _drifting, _weighted, _wide, _texts,
 ]  # fmt: skip
 
 

@@ -57,7 +57,8 @@ class Raw:
         self.text = text
 
 
-_WORDS = ["rain", "sun", "wind", "snow", "fog"]
+#: More than the 32 from which on labels are counted by word.
+_WORDS = ["rain", "sun", "wind", "snow", "fog", *(f"word{n}" for n in range(50))]
 
 
 def _records(task: str, count: int) -> list[dict[str, Any]]:
