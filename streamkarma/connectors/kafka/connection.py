@@ -24,6 +24,10 @@ _NAP = 0.05
 _CLOSED_OFTEN = 2
 #: A lost connection is reported if nothing has arrived for this long.
 SILENCE_SECONDS = 5.0
+#: Reasons of a failure at a port that accepts connections, but does not speak Kafka's protocol in plain.
+_NO_KAFKA = (
+    "Invalid frame length", "socket disconnected", "reset by peer", "ApiVersions", "Request timed out",
+)  # fmt: skip
 _CREDENTIALS = "user, password, sasl_mechanism and certificates"
 
 
@@ -199,8 +203,7 @@ def _hint(reason: str, is_closed: bool, has_tls: bool) -> str:
             return "; if they require a certificate of the client, set -X ssl_certfile and ssl_keyfile"
         without = "unexpected eof" in alert or "wrong version number" in alert
         return "; this may be a port without TLS: check --brokers and -X security_protocol" if without else ""
-    # A broker answers a client that does not begin with TLS by an alert, which is no frame of Kafka's.
-    is_closed |= any(
-        each in reason for each in ("Invalid frame length", "socket disconnected", "reset by peer")
-    )
+    # A broker answers a client that does not begin with TLS by an alert, which is no frame of Kafka's. Other
+    # servers wait in silence for the rest.
+    is_closed |= any(each in reason for each in _NO_KAFKA)
     return "; if they require a password or TLS, set -X security_protocol" if is_closed else ""

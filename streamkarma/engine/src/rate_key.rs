@@ -36,6 +36,11 @@ pub fn is_term(key: u64) -> bool {
     key >= 2 * KEYS
 }
 
+/// The hash of a term, from its key: above 0 and below [`KEYS`], whatever a model file claims.
+pub fn hash_of_term(key: u64) -> u64 {
+    (key % KEYS).max(1)
+}
+
 /// Continue a hash over `text`, with the same result on every machine: like FNV-1a, but eight bytes at a time.
 pub fn hash_of(before: u64, text: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| {
@@ -74,6 +79,8 @@ mod tests {
             assert!(as_value(key).is_finite());
             assert_eq!(from_value(as_value(key)), Some(key));
         }
+        assert_eq!(hash_of_term(term_of(5, b"word")), key_of(5, b"word"));
+        assert!([2 * KEYS, u64::MAX].map(hash_of_term).iter().all(|key| (1..KEYS).contains(key)));
         for value in [0.0, 1.0, -1e100, 1e100, f64::NAN] {
             assert_eq!(from_value(value), None);
         }

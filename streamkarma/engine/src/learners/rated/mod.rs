@@ -16,6 +16,8 @@
 //! A recurring number, such as a customer number, is treated as a category as well, where that tells more than its
 //! size: see [`gains`].
 //!
+//! Terms of texts and tags are passed on to the learner, see [`Term`](crate::block::Term).
+//!
 //! Only labels of earlier events are used, as they arrive: nothing leaks, and a late label takes effect when it
 //! arrives.
 
@@ -46,7 +48,7 @@ use crate::block::{Block, Event, Evicted};
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{ensure_alike, of_kind};
-use crate::rate_key::{KEYS, from_value, is_key, is_neighbourhood};
+use crate::rate_key::{from_value, hash_of_term, is_key, is_neighbourhood};
 use crate::state::{Refused, State};
 use crate::translation::Translation;
 
@@ -113,7 +115,7 @@ impl Rated {
             let attribute = event.attributes[at];
             let Some(keys) = Keys::at(event, at) else {
                 match from_value(event.values[at]) {
-                    Some(key) => filled.push_term(attribute, key - 2 * KEYS),
+                    Some(key) => filled.push_term(attribute, hash_of_term(key)),
                     None => filled.push(attribute, event.coordinates[at], event.values[at], event.raw[at]),
                 }
                 at += 1;
