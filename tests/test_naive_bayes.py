@@ -112,15 +112,20 @@ def test_it_exists_only_where_there_are_texts_or_tags() -> None:
 
 def test_an_event_that_is_only_predicted_admits_no_expert() -> None:
     rng = random.Random(5)
-    events = [({"x": rng.random()}, rng.choice("ab")) for _ in range(60)]
-    one, other = learned(iter(events[:50])), learned(iter(events[:50]))
+    numbers = [({"x": rng.random()}, rng.choice("ab")) for _ in range(60)]
+    # Labels of tags are counted from the next one on.
+    tags = [({"x": rng.random(), "tags": [word]}, rng.choice("ab")) for word in WORDS[:33]]
+    one, other = (learned(iter(tags + numbers[:30])) for _ in range(2))
     # Both wait for the label of an event.
-    assert one.predict_proba_one({"x": 0.5, "tags": ["a"], "text": "never seen before"})
+    assert one.predict_proba_one({"x": 0.5, "tags": WORDS[:2]})
     assert other.predict_proba_one({"x": 0.5})
-    learned(iter(events[50:]), one)
-    learned(iter(events[50:]), other)
+    learned(iter(numbers[30:]), one)
+    learned(iter(numbers[30:]), other)
     assert one.predict_proba_one({"x": 0.25}) == other.predict_proba_one({"x": 0.25})
     assert weights(one) == weights(other)
+    assert "naive bayes" not in weights(one)
+    one.learn_one({"x": 0.5, "tags": WORDS[:2]}, "a")
+    assert "naive bayes" in weights(one)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

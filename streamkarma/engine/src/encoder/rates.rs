@@ -101,9 +101,8 @@ impl Encoder {
     pub(super) fn note_term(&mut self, attribute: u32, term: Range<usize>, is_rated: bool) {
         let rated = &self.rated[attribute as usize];
         if let Some(&coordinate) = rated.coordinates.first() {
-            let term = &self.bytes[term];
-            let category = is_rated.then(|| key_of(rated.name, term));
-            let own = self.terms.then(|| term_of(rated.name, term));
+            let hash = key_of(rated.name, &self.bytes[term]);
+            let (category, own) = (is_rated.then_some(hash), self.terms.then_some(term_of(hash)));
             for name in category.into_iter().chain(own) {
                 self.keys.push(Key { attribute, coordinate, name, neighbourhood: None });
             }
