@@ -147,19 +147,22 @@ def run(tries: int, seed: int, folder: Path) -> None:
         for sample in models:
             _write(path, sample)
             assert _use(path) is None, "a model that nobody changed is refused"
-        before = _megabytes()
         for own_seed in range(seed, seed + tries):
             rng = random.Random(own_seed)
             sample = _copy(rng.choice(models))
             changes = [_change(rng, sample) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
             _write(path, sample)
             backup_of(path).unlink(missing_ok=True)
-            attempt(path, before, f"seed {own_seed}: {sample.header.get('kind')}: {'; '.join(changes)}")
+            attempt(path, f"seed {own_seed}: {sample.header.get('kind')}: {'; '.join(changes)}")
 
 
-def attempt(path: Path, before: float, told: str) -> None:
-    """Use a file, and check what it costs."""
-    begin = time.process_time()
+def attempt(path: Path, told: str) -> None:
+    """Use a file, and check what it costs.
+
+    The memory is how much this use adds to the most that the process ever had: earlier ones may not have been
+    collected yet.
+    """
+    begin, before = time.process_time(), _megabytes()
     try:
         refused = _use(path)
     except Exception as error:
