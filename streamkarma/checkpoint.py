@@ -29,7 +29,7 @@ from streamkarma.replacing import replace
 
 MAGIC = b"streamkarma model\n"
 #: Format version, increased whenever files must be read differently.
-FORMAT = 29
+FORMAT = 30
 #: Valid types of arrays: plain numbers, little-endian.
 TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1", "|b1")
 #: Maximum length of a header: its decoded JSON takes ten times as much memory.

@@ -92,13 +92,17 @@ def rates_of(model: Any) -> dict[str, bytes]:
 def rated(user_labels: list[tuple[str | None, bool]], few: int = 32) -> list[float | None]:
     """The log-odds of each user before the event, once there are more than a few users."""
     seen, labels, all_labels, result = set[str](), dict[str, list[float]](), [0.0, 0.0], list[float | None]()
+    errors = dict.fromkeys((0.25, 1.0, 4.0, 16.0, 64.0), 0.0)
     for user, y in user_labels:
         if user is None or len(seen) <= few:
             result.append(None)
         else:
             (count, positive), prior = labels.get(user, [0.0, 0.0]), (all_labels[1] + 1) / (all_labels[0] + 2)
-            share = (positive + 5 * prior) / (count + 5)
+            shares = {k: (positive + k * prior) / (count + k) for k in errors}
+            share = shares[min((error, k != 4.0, k) for k, error in errors.items())[2]]
             result.append(math.log(share / (1 - share)) - math.log(prior / (1 - prior)))
+            if user in labels:
+                errors = {k: error * (1 - 1 / 5000) + (y - shares[k]) ** 2 for k, error in errors.items()}
             labels[user] = [0.99 * count + 1, 0.99 * positive + y]
             all_labels = [all_labels[0] + 1, all_labels[1] + y]
         seen |= {user} - {None}

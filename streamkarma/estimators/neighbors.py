@@ -111,7 +111,7 @@ class NeighborsRegressor(EncodingParameters, NeighborsParameters, BaseRegressor)
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import NeighborsRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), NeighborsRegressor(), metrics.MAE())
-    MAE: 0.443803
+    MAE: 0.438836
     """
 
     loss = "squared"

@@ -60,7 +60,7 @@ class KARMARegressor(SupportVectorParameters, SupportVectorModel, BaseRegressor)
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMARegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMARegressor(), metrics.MAE())
-    MAE: 0.32842
+    MAE: 0.325343
     """
 
     loss: str = "squared"

@@ -95,7 +95,7 @@ class ConstantStepRegressor(EncodingParameters, ConstantStepParameters, BaseRegr
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import ConstantStepRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), ConstantStepRegressor(), metrics.MAE())
-    MAE: 0.323238
+    MAE: 0.324025
     """
 
     loss = "squared"

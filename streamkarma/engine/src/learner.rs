@@ -252,20 +252,6 @@ pub trait Learner: Any + DynClone + Send + Sync {
         Err("this kind of learner cannot be merged".to_owned())
     }
 
-    /// Complete the changes to a merged model for values that learners standardise themselves: `changes` are those of
-    /// this learner, which is the base, and of `parts`, all as they are before [`Self::translate`].
-    ///
-    /// # Errors
-    ///
-    /// If a part is another kind of learner.
-    fn complete_translations(
-        &self,
-        _parts: &[&dyn Learner],
-        _translations: &mut [Translation],
-    ) -> Result<(), Refused> {
-        Ok(())
-    }
-
     /// Forget the latest errors: the next event does not directly follow those learned last.
     fn forget_last(&mut self) {}
 

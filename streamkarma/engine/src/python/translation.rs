@@ -59,21 +59,18 @@ pub fn merge(
     for (translation, target) in translations.iter_mut().zip(targets.into_iter().flatten()) {
         translation.target = target;
     }
-    let found = translations.iter().map(|inner| Translation { inner: inner.clone() }).collect();
-    merge_learners(base, &mut parts, translations).map_err(PyValueError::new_err)?;
-    Ok(found)
+    merge_learners(base, &mut parts, &translations).map_err(PyValueError::new_err)?;
+    Ok(translations.into_iter().map(|inner| Translation { inner }).collect())
 }
 
 /// Merge learners whose names are translated like this, the base first.
 fn merge_learners(
     base: &mut Box<dyn learner::Learner>,
     parts: &mut [&mut Box<dyn learner::Learner>],
-    mut translations: Vec<translation::Translation>,
+    translations: &[translation::Translation],
 ) -> Result<(), Refused> {
-    let unchanged: Vec<&dyn learner::Learner> = parts.iter().map(|part| &***part).collect();
-    base.complete_translations(&unchanged, &mut translations)?;
     let all = std::iter::once(&mut *base).chain(parts.iter_mut().map(|part| &mut **part));
-    for (learner, translation) in all.zip(&translations) {
+    for (learner, translation) in all.zip(translations) {
         learner.translate(translation)?;
     }
     let translated: Vec<&dyn learner::Learner> = parts.iter().map(|part| &***part).collect();

@@ -54,20 +54,6 @@ impl Scale {
         }
     }
 
-    /// The scale of the values times a factor; with their order reversed if that is below 0.
-    pub fn times(mut self, factor: f64) -> Self {
-        self.ordinary.mean *= factor;
-        self.ordinary.squares *= factor * factor;
-        self.mode *= factor;
-        self.latest = self.latest.times(factor);
-        let first = &mut self.first[..self.kept];
-        first.iter_mut().for_each(|value| *value *= factor);
-        if factor < 0.0 {
-            first.reverse();
-        }
-        self
-    }
-
     /// The scale as it has faded after this many more values, without those values.
     pub(super) fn faded(mut self, values: f64, longest: f64) -> Self {
         let before = (longest - self.count()).floor().max(0.0);

@@ -58,11 +58,6 @@ impl Latest {
         self.lag * self.lag > by_chance || self.excess * self.excess > by_chance * (edge - variance)
     }
 
-    /// The same for values that are larger by a factor.
-    pub fn times(self, factor: f64) -> Self {
-        Self { lag: self.lag * factor, excess: self.excess * factor * factor }
-    }
-
     /// The farther of two, whatever their order.
     pub fn farther(self, other: Self) -> Self {
         let farther =

@@ -1,9 +1,8 @@
 //! Whether numbers are names: whether labels depend on which number it is, beyond its size.
 //!
 //! Each label is predicted twice: from the labels of the number's neighbourhood, an eighth of a deviation wide, and
-//! from those of the number itself, shrunk towards the former as a rate is towards all labels. The second gains
-//! nothing on an age and much on a customer number. Numbers are names as long as the gain, in nats or squared
-//! deviations, is beyond chance.
+//! from those of the number itself, shrunk towards the former. The second gains nothing on an age and much on a
+//! customer number. Numbers are names as long as the gain, in nats or squared deviations, is beyond chance.
 //!
 //! Where a customer is identified by a name, the exact age is another name, and so is every number that is carried
 //! forward from the last message of a device. So both predictions include what the event's other names predict: its
@@ -11,7 +10,7 @@
 //! deviations. A name that repeats the same information then makes the prediction overconfident, and gains nothing.
 
 use super::labels::{Attribute, Labels};
-use super::statistics::{Own, SHRINK};
+use super::statistics::Own;
 use super::table::Table;
 use super::{Rated, Settings};
 use crate::math::{log, logistic};
@@ -24,6 +23,8 @@ const WATCHED: u64 = 8;
 /// The gain is beyond chance above this plus so many deviations.
 const LEAST: f64 = 4.0;
 const DEVIATIONS: f64 = 3.0;
+/// Weight, in labels, of the neighbourhood's average beside those of the number.
+const SHRINK: f64 = 5.0;
 /// Lower bound on the probability of a label.
 const LEAST_CHANCE: f64 = 1e-6;
 
@@ -79,12 +80,12 @@ impl Attribute {
 }
 
 /// The mean of some labels, together with `beside` other labels whose mean is `prior`.
-fn share(count: f64, sum: f64, prior: f64, beside: f64) -> f64 {
+pub(super) fn share(count: f64, sum: f64, prior: f64, beside: f64) -> f64 {
     (sum + beside * prior) / (count + beside)
 }
 
 /// The expected label before the first one.
-fn mean_of_none(settings: Settings) -> f64 {
+pub(super) fn mean_of_none(settings: Settings) -> f64 {
     if settings.regression { 0.0 } else { 0.5 }
 }
 

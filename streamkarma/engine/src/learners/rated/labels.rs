@@ -1,7 +1,7 @@
 //! Counts and sums of labels.
 
+use super::statistics::SHRINKS;
 use crate::math::pow;
-use crate::scale::Scale;
 
 /// The number of labels, and their sums: for classes, the number of labels of each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,10 +38,10 @@ impl LabelsMut<'_> {
 pub struct Attribute {
     /// Those of all events with a category.
     pub labels: Labels,
-    /// The scale of each rate.
-    pub scales: Vec<Scale>,
     /// The gains of its numbers as names over their neighbourhoods: the sum, and the sum of squares.
     pub gains: Labels,
+    /// The squared errors of each [weight](super::statistics::SHRINKS) of the average.
+    pub errors: Labels,
 }
 
 impl Labels {
@@ -88,7 +88,7 @@ impl Labels {
 impl Attribute {
     /// An attribute without labels.
     pub fn new(width: usize) -> Self {
-        Self { labels: Labels::new(width), scales: vec![Scale::default(); width], gains: Labels::new(2) }
+        Self { labels: Labels::new(width), gains: Labels::new(2), errors: Labels::new(SHRINKS.len()) }
     }
 
     /// Change the number of rates.
@@ -96,7 +96,6 @@ impl Attribute {
         let Labels { count, sums, .. } = &mut self.labels;
         let before = std::mem::replace(sums, vec![0.0; width]);
         widened(*count, &before, sums);
-        self.scales.resize(width, Scale::default());
     }
 }
 

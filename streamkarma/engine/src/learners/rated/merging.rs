@@ -1,10 +1,9 @@
 //! Merging target statistics, beside the learners.
 //!
-//! Labels add up; those that all models began with count once, as far as they have not decayed. Rates are standardised
-//! here and not by the encoder, so [`Learner::complete_translations`] adds how their scales change. Where classes were
+//! Labels add up; those that all models began with count once, as far as they have not decayed. Where classes were
 //! renumbered, the rate of one of two classes becomes that of the other, which is its negative; with several classes,
 //! rates are permuted. If there are more classes than rates, a class that gets a rate only now is assumed to have had
-//! an equal share of the labels of classes without one.
+//! an equal share of the labels of classes without one. The rates of numbers are in the unit of the target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +11,6 @@ use super::labels::{Attribute, Labels};
 use super::waiting::Waiting;
 use super::{Rated, class_of};
 use crate::learner::Learner;
-use crate::scale::Scale;
 use crate::translation::{DROPPED, Translation};
 
 impl Rated {
@@ -23,31 +21,13 @@ impl Rated {
         }
     }
 
-    /// Add how rates change to the changes of models into a merged one; this model's change comes first.
-    pub(super) fn complete_rates(&self, parts: &[&Self], translations: &mut [Translation]) {
-        let models = || std::iter::once(self).chain(parts.iter().copied());
-        let translated: Vec<_> =
-            models().zip(&*translations).map(|(model, translation)| model.translated(translation)).collect();
-        let Some((base, others)) = translated.split_first() else { return };
-        let merged = self.merged_attributes(base, others);
-        for ((model, translation), own) in models().zip(translations).zip(&translated) {
-            for moved in model.moved(translation) {
-                let Some(to) = moved.slot else { continue };
-                let (before, now) = (&own[&moved.first].scales[to], &merged[&moved.first].scales[to]);
-                let old = moved.old as usize;
-                (translation.shift[old], translation.stretch[old]) = before.change_to(now);
-            }
-        }
-    }
-
     /// Translate to the names of a merged model; returns the change for the learner.
     pub(super) fn translate_rates(&mut self, translation: &Translation) -> Translation {
         let mut all = translation.clone();
         for moved in self.moved(translation) {
             let old = moved.old as usize;
             all.coordinates[old] = moved.new;
-            all.stretch[old] *= self.sign();
-            all.shift[old] *= self.sign();
+            all.stretch[old] = self.sign() * translation.target.1;
         }
         self.attributes = self.translated(translation);
         if !self.keeps_sums(translation) {
@@ -87,18 +67,14 @@ impl Rated {
     }
 
     fn merged(&self, base: &Attribute, parts: &[&Attribute]) -> Attribute {
-        let (keep, longest) = (self.settings.keep(), self.settings.longest);
+        let (keep, keep_of_gains) = (self.settings.keep(), self.settings.keep_of_gains());
         let labels = parts.iter().map(|part| &part.labels);
         let gains = parts.iter().map(|part| &part.gains);
-        let since = |part: &Attribute| part.labels.seen.saturating_sub(base.labels.seen) as f64;
-        let scale = |number: usize| {
-            let own: Vec<_> = parts.iter().map(|part| (part.scales[number], since(part))).collect();
-            Scale::merged(base.scales[number], &own, longest)
-        };
+        let errors = parts.iter().map(|part| &part.errors);
         Attribute {
             labels: Labels::merged(&base.labels, labels, keep, self.settings.regression),
-            scales: (0..base.scales.len()).map(scale).collect(),
-            gains: Labels::merged(&base.gains, gains, self.settings.keep_of_gains(), true),
+            gains: Labels::merged(&base.gains, gains, keep_of_gains, true),
+            errors: Labels::merged(&base.errors, errors, keep_of_gains, false),
         }
     }
 
@@ -124,18 +100,17 @@ impl Rated {
         let width = self.width();
         let mut all = BTreeMap::new();
         for moved in self.moved(translation) {
-            let before = &self.attributes[&moved.was_first];
-            let attribute = all.entry(moved.first).or_insert_with(|| {
-                let Labels { count, seen, ref sums } = before.labels;
-                let mut attribute = Attribute::new(width);
-                self.translate_sums(translation, count, sums, &mut attribute.labels.sums);
-                (attribute.labels.count, attribute.labels.seen) = (count, seen);
-                attribute.gains = before.gains.clone();
-                attribute
+            all.entry(moved.first).or_insert_with(|| {
+                let Attribute { labels, gains, errors } = self.attributes[&moved.was_first].clone();
+                let (mut sums, unit) = (vec![0.0; width], translation.target.1);
+                self.translate_sums(translation, labels.count, &labels.sums, &mut sums);
+                let squares = errors.sums.iter().map(|error| error / (unit * unit)).collect();
+                Attribute {
+                    labels: Labels { sums, ..labels },
+                    gains,
+                    errors: Labels { sums: squares, ..errors },
+                }
             });
-            if let Some(to) = moved.slot {
-                attribute.scales[to] = before.scales[moved.number].times(self.sign() / translation.target.1);
-            }
         }
         all
     }
@@ -179,14 +154,7 @@ impl Rated {
         }
         let place = |(number, &old): (usize, &u32)| {
             let slot = self.slot(number);
-            Moved {
-                was_first,
-                first: news[0],
-                number,
-                slot,
-                old,
-                new: slot.map_or(DROPPED, |slot| news[slot]),
-            }
+            Moved { was_first, first: news[0], old, new: slot.map_or(DROPPED, |slot| news[slot]) }
         };
         Some(olds.iter().take(self.width()).enumerate().map(place).collect())
     }
@@ -197,9 +165,6 @@ struct Moved {
     /// The first coordinate of its attribute's rates, old and new.
     was_first: u32,
     first: u32,
-    /// Its number, old and new.
-    number: usize,
-    slot: Option<usize>,
     /// Its coordinate, old and new.
     old: u32,
     new: u32,

@@ -6,12 +6,16 @@
 //! fraction p of positive labels among all events with that attribute, the number is
 //!
 //! ```text
-//! log(q / (1 - q)) - log(p / (1 - p)),   q = (s + SHRINK p) / (n + SHRINK);
+//! log(q / (1 - q)) - log(p / (1 - p)),   q = (s + k p) / (n + k);
 //! ```
 //!
 //! for several classes, one number for each against the others, and for a regression, whose targets are standardised,
-//! the mean q less the mean p. For several categories at once it is the sum, divided by the square root of their
-//! number. Then it is standardised like other numbers.
+//! the mean q less the mean p. The k of an attribute is the one that has predicted best so far, see
+//! [`statistics::SHRINKS`]. For several categories at once it is the sum, divided by the square root of their number.
+//!
+//! Unlike other numbers it is not standardised: the rates of an attribute whose categories hardly differ are small, and
+//! standardised they would be noise as large as any other number. (Together, this and a k for each attribute instead of
+//! 5 for all made errors 1.7 % smaller and the log loss 1.5 %, on 21 development streams with categories.)
 //!
 //! A recurring number, such as a customer number, is treated as a category as well, where that tells more than its
 //! size: see [`gains`].
@@ -47,8 +51,10 @@ use self::waiting::Waiting;
 use crate::block::{Block, Event, Evicted};
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
+use crate::math::within;
 use crate::merging::{ensure_alike, of_kind};
 use crate::rate_key::{from_value, hash_of_term, is_key, is_neighbourhood};
+use crate::scale::CLIP;
 use crate::state::{Refused, State};
 use crate::translation::Translation;
 
@@ -99,7 +105,7 @@ impl Rated {
         filled.clear();
         for (t, lesson) in lessons.iter().enumerate() {
             let event = block.event(t);
-            self.fill_event(&event, lesson.is_learned(), &mut filled);
+            self.fill_event(&event, &mut filled);
             if lesson.is_learned() {
                 self.learn(&event, lesson);
             } else if lesson.ticket != 0 && has_number(&event) {
@@ -109,7 +115,7 @@ impl Rated {
         self.filled = filled;
     }
 
-    fn fill_event(&mut self, event: &Event, learned: bool, filled: &mut Filled) {
+    fn fill_event(&self, event: &Event, filled: &mut Filled) {
         let mut at = 0;
         while at < event.len() {
             let attribute = event.attributes[at];
@@ -126,8 +132,9 @@ impl Rated {
                 continue;
             }
             for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
-                let (value, raw) = self.rate(&keys, number, learned);
-                filled.push(attribute, coordinate, value, raw);
+                let rate = self.rate(&keys, number);
+                let value = if self.settings.scale { within(rate, CLIP) } else { rate };
+                filled.push(attribute, coordinate, value, rate);
             }
             at += keys.values.len();
         }
@@ -266,15 +273,6 @@ impl Learner for Rated {
     fn relabel(&mut self, places: &[usize]) -> Result<(), Refused> {
         self.relabel_rates(places);
         self.inner.relabel(places)
-    }
-
-    fn complete_translations(
-        &self,
-        parts: &[&dyn Learner],
-        translations: &mut [Translation],
-    ) -> Result<(), Refused> {
-        self.complete_rates(&of_kind(parts)?, translations);
-        Ok(())
     }
 
     fn forget_last(&mut self) {

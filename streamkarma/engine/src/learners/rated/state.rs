@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::labels::{Attribute, Labels};
+use super::statistics::SHRINKS;
 use super::table::{LARGEST_SUM, Table, seen_in};
 use super::waiting::{self, Waiting};
 use super::{Rated, class_of};
-use crate::scale::{self, Scale};
 use crate::state::{Refused, State, ensure};
 
 /// Prefix of the names of its arrays.
 pub const PART: &str = "rates";
+const WHY: &str = "the target statistics of attributes are inconsistent";
 
 impl Rated {
     /// Forget all labels.
@@ -23,7 +24,7 @@ impl Rated {
 
     /// Memory used in addition to the learner's, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        let each = self.width() * (8 + size_of::<Scale>()) + size_of::<Attribute>();
+        let each = 8 * (self.width() + 2 + SHRINKS.len()) + size_of::<Attribute>();
         self.table.bytes() + (self.attributes.len() * each) as u64
     }
 
@@ -37,16 +38,12 @@ impl Rated {
         let (size, width) = (self.attributes.len(), self.width());
         let coordinates = self.attributes.keys().map(|&coordinate| coordinate as i32).collect();
         let labels = || self.attributes.values().map(|attribute| &attribute.labels);
-        let scales = self.attributes.values().flat_map(|attribute| &attribute.scales);
         state.put_i32s("coordinates", coordinates, &[size]);
         state.put_f64s("counts", labels().map(|labels| labels.count).collect(), &[size]);
         state.put_f64s("sums", labels().flat_map(|labels| labels.sums.clone()).collect(), &[size, width]);
-        state.put_f64s("moments", scales.flat_map(Scale::row).collect(), &[size, width, scale::WIDTH]);
         state.put_i64s("seen", labels().map(|labels| labels.seen as i64).collect(), &[size]);
-        let gains = || self.attributes.values().map(|attribute| &attribute.gains);
-        let each = gains().flat_map(|gains| [gains.count, gains.sums[0], gains.sums[1]]);
-        state.put_f64s("gains", each.collect(), &[size, 3]);
-        state.put_i64s("gains_seen", gains().map(|gains| gains.seen as i64).collect(), &[size]);
+        put_labels(&mut state, "gains", self.attributes.values().map(|attribute| &attribute.gains));
+        put_labels(&mut state, "errors", self.attributes.values().map(|attribute| &attribute.errors));
         self.table.put(&mut state);
         if !self.is_in_order() {
             let classes = self.classes.iter().map(|&class| class as i64).collect();
@@ -57,7 +54,6 @@ impl Rated {
 
     /// Restore such a state; the learner has its own already.
     pub(super) fn restore_own(&mut self, state: &State, coordinates: usize) -> Result<(), Refused> {
-        const WHY: &str = "the target statistics of attributes are inconsistent";
         self.clear();
         self.waiting = Waiting::from_state(state)?;
         if state.0.keys().all(|name| waiting::ARRAYS.contains(&name.as_str())) {
@@ -66,31 +62,25 @@ impl Rated {
         let width = self.width();
         let (places, shape) = state.i32s("coordinates")?;
         let ((counts, count_shape), (sums, sum_shape)) = (state.f64s("counts")?, state.f64s("sums")?);
-        let (rows, row_shape) = state.f64s("moments")?;
         let size = places.len();
         ensure(shape == [size] && count_shape == [size] && counts.len() == size, WHY)?;
         ensure(sum_shape == [size, width] && sums.len() == size * width, WHY)?;
-        ensure(row_shape == [size, width, scale::WIDTH], WHY)?;
-        ensure(rows.len() == size * width * scale::WIDTH && places.is_sorted_by(|a, b| a < b), WHY)?;
+        ensure(places.is_sorted_by(|a, b| a < b), WHY)?;
         let is_place = |&place: &i32| place > 0 && (place as usize) < coordinates;
         ensure(places.iter().all(is_place), WHY)?;
         ensure(counts.iter().all(|count| (0.0..LARGEST_SUM).contains(count)), WHY)?;
         ensure(sums.iter().all(|sum| sum.abs() < LARGEST_SUM), WHY)?;
         ensure(self.settings.regression || sums.iter().all(|&sum| sum >= 0.0), WHY)?;
-        let scales: Option<Vec<Scale>> = rows.chunks_exact(scale::WIDTH).map(Scale::from_row).collect();
-        let scales = scales.ok_or(WHY)?;
         let seen = seen_in(state, "seen", size)?;
-        let (gains, gain_shape) = state.f64s("gains")?;
-        ensure(gain_shape == [size, 3] && gains.len() == size * 3, WHY)?;
-        let is_possible = |each: &[f64]| each.iter().all(|sum| sum.abs() < LARGEST_SUM) && each[2] >= 0.0;
-        ensure(gains.chunks_exact(3).all(is_possible), WHY)?;
-        let gains_seen = seen_in(state, "gains_seen", size)?;
-        let attributes = places.iter().enumerate().map(|(at, &place)| {
-            let own = at * width..(at + 1) * width;
-            let labels = Labels { count: counts[at], sums: sums[own.clone()].to_vec(), seen: seen[at] };
-            let sums = gains[3 * at + 1..3 * at + 3].to_vec();
-            let gains = Labels { count: gains[3 * at], sums, seen: gains_seen[at] };
-            (place as u32, Attribute { labels, scales: scales[own].to_vec(), gains })
+        let gains = labels_in(state, "gains", size, 2)?;
+        let errors = labels_in(state, "errors", size, SHRINKS.len())?;
+        ensure(gains.iter().all(|gains| gains.sums[1] >= 0.0), WHY)?;
+        ensure(errors.iter().flat_map(|errors| &errors.sums).all(|&error| error >= 0.0), WHY)?;
+        let measures = gains.into_iter().zip(errors);
+        let attributes = places.iter().zip(measures).enumerate().map(|(at, (&place, (gains, errors)))| {
+            let sums = sums[at * width..(at + 1) * width].to_vec();
+            let labels = Labels { count: counts[at], sums, seen: seen[at] };
+            (place as u32, Attribute { labels, gains, errors })
         });
         let attributes: BTreeMap<u32, Attribute> = attributes.collect();
         self.table = Table::new(width).restored(state, self.settings.regression)?;
@@ -104,6 +94,30 @@ impl Rated {
         }
         Ok(())
     }
+}
+
+/// Put labels with equally many sums into a state, under a name.
+fn put_labels<'a>(state: &mut State, name: &str, all: impl Iterator<Item = &'a Labels>) {
+    let (mut rows, mut seen, mut width) = (vec![], vec![], 0);
+    for labels in all {
+        rows.push(labels.count);
+        rows.extend(&labels.sums);
+        seen.push(labels.seen as i64);
+        width = labels.sums.len();
+    }
+    let size = seen.len();
+    state.put_f64s(name, rows, &[size, 1 + width]);
+    state.put_i64s(&format!("{name}_seen"), seen, &[size]);
+}
+
+/// As many labels, with as many sums each.
+fn labels_in(state: &State, name: &str, size: usize, width: usize) -> Result<Vec<Labels>, Refused> {
+    let ((rows, shape), seen) = (state.f64s(name)?, seen_in(state, &format!("{name}_seen"), size)?);
+    let fits = shape == [size, 1 + width] && rows.len() == size * (1 + width);
+    ensure(fits && rows.iter().all(|number| number.abs() < LARGEST_SUM), WHY)?;
+    ensure(rows.iter().step_by(1 + width).all(|&count| count >= 0.0), WHY)?;
+    let of_row = |(row, seen): (&[f64], u64)| Labels { count: row[0], sums: row[1..].to_vec(), seen };
+    Ok(rows.chunks_exact(1 + width).zip(seen).map(of_row).collect())
 }
 
 /// Split a state into the learner's and the rest.

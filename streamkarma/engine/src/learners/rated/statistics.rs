@@ -1,16 +1,21 @@
 //! Rates, and the labels from which they are computed.
 
+use super::gains::{mean_of_none, share};
 use super::keys::Keys;
-use super::labels::{Attribute, Labels, LabelsMut};
+use super::labels::{Attribute, LabelsMut};
 use super::{Rated, Settings, has_number};
 use crate::block::Event;
 use crate::learner::Lesson;
 use crate::math::{log, within};
 use crate::rate_key::is_neighbourhood;
-use crate::scale::{CLIP, Scale};
+use crate::scale::CLIP;
 
-/// Weight, in labels, of the attribute's average that is added to the labels of a category.
-pub(super) const SHRINK: f64 = 5.0;
+/// Weights, in labels, of the attribute's average that is added to the labels of a category. Each attribute uses the
+/// one by which its labels would have been predicted with the least squared error: a small one if its categories differ
+/// much, a large one if hardly.
+pub(super) const SHRINKS: [f64; 5] = [0.25, 1.0, 4.0, 16.0, 64.0];
+/// Index of the one that is used first.
+const FIRST: usize = 2;
 /// A label as it is counted.
 pub(super) struct Own<'a> {
     /// Its value for each rate.
@@ -37,20 +42,9 @@ impl Settings {
 
 impl Rated {
     /// The rate of that number, for the categories whose keys are given.
-    pub(super) fn rate(&mut self, keys: &Keys, number: usize, learned: bool) -> (f64, f64) {
-        let coordinate = keys.coordinates[0];
-        let known = self.attributes.get(&coordinate);
-        let rate = known.map_or(0.0, |attribute| self.rate_of_all(keys, attribute, number));
-        if !self.settings.scale {
-            return (rate, rate);
-        }
-        let (width, longest) = (self.width(), self.settings.longest);
-        if learned {
-            let attribute = self.attributes.entry(coordinate).or_insert_with(|| Attribute::new(width));
-            return (attribute.scales[number].standardise(rate, 1.0, longest).value, rate);
-        }
-        let mut scale = self.attributes.get(&coordinate).map_or_else(Scale::default, |a| a.scales[number]);
-        (scale.standardise(rate, 0.0, longest).value, rate)
+    pub(super) fn rate(&self, keys: &Keys, number: usize) -> f64 {
+        let known = self.attributes.get(&keys.coordinates[0]);
+        known.map_or(0.0, |attribute| self.rate_of_all(keys, attribute, number))
     }
 
     /// The sum of each rate over the event's attributes with rates, from categories only.
@@ -74,21 +68,22 @@ impl Rated {
     /// The rate for several categories of an attribute.
     fn rate_of_all(&self, keys: &Keys, attribute: &Attribute, number: usize) -> f64 {
         let found = keys.names().filter_map(|key| self.table.find(key));
-        let sum: f64 = found.map(|own| self.rate_of(own, &attribute.labels, number)).sum();
+        let sum: f64 = found.map(|own| self.rate_of(own, attribute, number)).sum();
         let count = keys.names().count();
         if count > 1 { sum / (count as f64).sqrt() } else { sum }
     }
 
     /// The rate for one category, relative to the labels of all.
-    fn rate_of(&self, (count, sums): (f64, &[f64]), all: &Labels, number: usize) -> f64 {
+    fn rate_of(&self, (count, sums): (f64, &[f64]), attribute: &Attribute, number: usize) -> f64 {
+        let (all, shrink) = (&attribute.labels, attribute.shrink());
         let (sum, total) = (sums[number], all.sums[number]);
         if self.settings.regression {
             let mean = if all.count > 0.0 { total / all.count } else { 0.0 };
-            return (sum + SHRINK * mean) / (count + SHRINK) - mean;
+            return (sum + shrink * mean) / (count + shrink) - mean;
         }
         let share = (total + 1.0) / (all.count + 2.0);
         let others = ((all.count - total).max(0.0) + 1.0) / (all.count + 2.0);
-        let (own, rest) = (sum + SHRINK * share, (count - sum).max(0.0) + SHRINK * others);
+        let (own, rest) = (sum + shrink * share, (count - sum).max(0.0) + shrink * others);
         log(own / rest) - log(share / others)
     }
 
@@ -125,10 +120,34 @@ impl Rated {
                 }
                 attribute.observe_gain(&self.table, keys, &own, &mut others, settings);
             }
+            for known in keys.names().filter_map(|key| self.table.find(key)) {
+                attribute.observe_errors(known, &own, settings);
+            }
             take(attribute.labels.as_mut(), settings.keep());
             for key in keys.each() {
                 take(self.table.enter(key), settings.keep_of(key));
             }
         }
+    }
+}
+
+impl Attribute {
+    /// The weight of its average in its rates.
+    pub(super) fn shrink(&self) -> f64 {
+        let errors = &self.errors.sums;
+        let better = |best: usize, other: usize| if errors[other] < errors[best] { other } else { best };
+        SHRINKS[(0..SHRINKS.len()).fold(FIRST, better)]
+    }
+
+    /// Record the error of each of the [`SHRINKS`] in predicting a label from the earlier ones of its category.
+    fn observe_errors(&mut self, (count, sums): (f64, &[f64]), own: &Own, settings: Settings) {
+        let mut errors = [0.0; SHRINKS.len()];
+        for ((&label, &sum), &total) in own.labels.iter().zip(sums).zip(&self.labels.sums) {
+            let all = share(self.labels.count, total, mean_of_none(settings), 2.0);
+            for (error, shrink) in errors.iter_mut().zip(SHRINKS) {
+                *error += (label - share(count, sum, all, shrink)).powi(2);
+            }
+        }
+        self.errors.as_mut().take(&errors, own.weight.min(1.0), settings.keep_of_gains());
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::rate_key::{as_value, key_of};
-use crate::scale::Scale;
 use crate::state::ensure;
+use crate::test_random::TestRandom;
 
 /// Coordinates and values of events.
 type Seen = Arc<Mutex<Vec<(Vec<u32>, Vec<f64>)>>>;
@@ -110,9 +110,11 @@ fn logit(share: f64) -> f64 {
 }
 
 /// The rates of each event, from the definition.
-fn reference(block: &Block, lessons: &[Lesson], rate: impl Fn(f64, f64, f64, f64) -> f64) -> Vec<Vec<f64>> {
-    let mut all: HashMap<u64, (f64, f64)> = HashMap::new();
-    let mut own = all.clone();
+fn reference(block: &Block, lessons: &[Lesson], regression: bool) -> Vec<Vec<f64>> {
+    let mut all: HashMap<u32, (f64, f64)> = HashMap::new();
+    let mut own: HashMap<u64, (f64, f64)> = HashMap::new();
+    let mut errors: HashMap<u32, [f64; 5]> = HashMap::new();
+    let shrinks = [0.25, 1.0, 4.0, 16.0, 64.0];
     let mut result = Vec::new();
     for (t, lesson) in lessons.iter().enumerate() {
         let event = block.event(t);
@@ -120,14 +122,27 @@ fn reference(block: &Block, lessons: &[Lesson], rate: impl Fn(f64, f64, f64, f64
         let keys = keys.filter(|(coordinate, value)| is_key(**value) && **coordinate % 10 == 0);
         let mut rates = Vec::new();
         for (&coordinate, value) in keys {
-            let total = all.entry(coordinate.into()).or_default();
-            let known = own.entry(value.to_bits()).or_default();
-            rates.push(rate(known.0, known.1, total.0, total.1));
+            let (count, sum) = all.get(&coordinate).copied().unwrap_or_default();
+            let known = own.get(&value.to_bits()).copied();
+            let (n, s) = known.unwrap_or_default();
+            let errors = errors.entry(coordinate).or_default();
+            let k = shrinks[(0..5).fold(2, |best, k| if errors[k] < errors[best] { k } else { best })];
+            rates.push(if regression {
+                let mean = sum / f64::max(count, 1e-9);
+                (s + k * mean) / (n + k) - mean
+            } else {
+                let prior = (sum + 1.0) / (count + 2.0);
+                logit((s + k * prior) / (n + k)) - logit(prior)
+            });
             if lesson.is_learned() {
-                let keep = 0.99;
-                *total = (total.0 + lesson.weight, total.1 + lesson.weight * lesson.label.max(0.0));
-                *known =
-                    (known.0 * keep + lesson.weight, known.1 * keep + lesson.weight * lesson.label.max(0.0));
+                let label = lesson.label.max(0.0);
+                let prior = (sum + if regression { 0.0 } else { 1.0 }) / (count + 2.0);
+                for (error, k) in errors.iter_mut().zip(shrinks).filter(|_| known.is_some()) {
+                    let away = label - (s + k * prior) / (n + k);
+                    *error = *error * (1.0 - 1.0 / 5000.0) + lesson.weight.min(1.0) * away * away;
+                }
+                all.insert(coordinate, (count + lesson.weight, sum + lesson.weight * label));
+                own.insert(value.to_bits(), (0.99 * n + lesson.weight, 0.99 * s + lesson.weight * label));
             }
         }
         result.push(rates);
@@ -156,11 +171,7 @@ fn binary_rates_are_shrunken_log_odds_of_earlier_labels() {
     let (mut learner, seen) = rated(PLAIN);
     let (events, lessons) = stream(500, binary);
     run(&mut learner, &events.block(), &lessons);
-    let expected = reference(&events.block(), &lessons, |n, s, all, positive| {
-        let prior = (positive + 1.0) / (all + 2.0);
-        logit((s + 5.0 * prior) / (n + 5.0)) - logit(prior)
-    });
-    assert_rates(&seen, &expected, &events.block());
+    assert_rates(&seen, &reference(&events.block(), &lessons, false), &events.block());
 }
 
 #[test]
@@ -168,25 +179,46 @@ fn regression_rates_are_shrunken_means() {
     let (mut learner, seen) = rated(Settings { regression: true, ..PLAIN });
     let (events, lessons) = stream(500, |random| (random % 9) as f64 / 3.0);
     run(&mut learner, &events.block(), &lessons);
-    let expected = reference(&events.block(), &lessons, |n, sum, all, total| {
-        let mean = total / f64::max(all, 1e-9);
-        (sum + 5.0 * mean) / (n + 5.0) - mean
-    });
-    assert_rates(&seen, &expected, &events.block());
+    assert_rates(&seen, &reference(&events.block(), &lessons, true), &events.block());
+}
+
+/// The rate of a category, after 2,000 events with one of forty, and how much the average of all weighs in it; labels
+/// are +1 with a probability given by the category.
+fn rate_of_one(chance: impl Fn(usize) -> f64) -> (f64, f64) {
+    let ((mut learner, seen), mut random) = (rated(PLAIN), TestRandom(3));
+    let mut step = |category: usize, lesson: Lesson| {
+        let key = as_value(key_of(1, &[category as u8]));
+        learner.step(Event::of(&[20], &[20], &[key]), lesson, &mut [0.0]);
+        seen.lock().unwrap().last().unwrap().1[0]
+    };
+    for _ in 0..2000 {
+        let category = random.below(40);
+        step(category, Lesson::of(if random.unit() < chance(category) { 1.0 } else { -1.0 }));
+    }
+    let rate = step(0, Lesson::NONE);
+    (rate, learner.attributes[&20].shrink())
 }
 
 #[test]
-fn rates_are_standardised_and_unlearned_labels_have_no_effect() {
+fn rates_are_shrunken_more_where_categories_hardly_differ() {
+    let (alike, strongly) = rate_of_one(|_| 0.5);
+    assert!(strongly == 64.0 && alike.abs() < 0.3, "{alike} {strongly}");
+    let (different, weakly) = rate_of_one(|category| if category % 2 == 0 { 1.0 } else { 0.0 });
+    assert!(weakly == 0.25 && different > 4.0, "{different} {weakly}");
+}
+
+#[test]
+fn scaled_rates_are_clipped_and_unlearned_labels_have_no_effect() {
     let ((mut plain, plainly), (mut learner, seen)) = (rated(PLAIN), rated(SCALED));
-    let (events, lessons) = stream(500, binary);
+    let (events, lessons) = stream(500, |random| if random % 9 < 3 { 1.0 } else { -1.0 });
     run(&mut plain, &events.block(), &lessons);
     run(&mut learner, &events.block(), &lessons);
-    let mut scale = Scale::default();
-    for (t, (_, values)) in plainly.lock().unwrap().iter().enumerate() {
-        let expected =
-            scale.standardise(values[2], f64::from(u8::from(lessons[t].is_learned())), f64::INFINITY).value;
-        assert_eq!(expected, seen.lock().unwrap()[t].1[2]);
+    let mut most: f64 = 0.0;
+    for ((_, plain), (_, scaled)) in plainly.lock().unwrap().iter().zip(&*seen.lock().unwrap()) {
+        assert_eq!(plain[2].clamp(-5.0, 5.0), scaled[2]);
+        most = most.max(plain[2].abs());
     }
+    assert!(most > 5.0);
     let before = learner.state();
     for lesson in [Lesson::NONE, Lesson::of(f64::NAN), Lesson { weight: 0.0, ..Lesson::of(1.0) }] {
         learner.step(events.block().event(0), lesson, &mut [0.0]);
@@ -328,7 +360,8 @@ fn invalid_states_are_refused() {
         ("coordinates", Array::I32(vec![-1], vec![1])),
         ("counts", Array::F64(vec![f64::INFINITY], vec![1])),
         ("sums", Array::F64(vec![-1.0], vec![1])),
-        ("moments", Array::F64(vec![-1.0], vec![1])),
+        ("errors", Array::F64(vec![-1.0], vec![1])),
+        ("errors_seen", Array::I64(vec![-1], vec![1])),
     ] {
         let name = format!("rates.{name}");
         // In place of the first number, and in place of all.
