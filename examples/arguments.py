@@ -73,6 +73,7 @@ def rows_of(example: str, *columns: str) -> Callable[..., list[dict[str, Any]]]:
     """The callback of a file that ``example`` has written with --json: its rows, which have these columns."""
 
     def rows(ctx: click.Context, parameter: click.Parameter, file: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] | None
         try:
             with file:
                 found = json.load(file)

@@ -39,13 +39,14 @@ def course(stream: Path, gamma: int) -> tuple[list[int], list[float], list[float
     streamkarma("regret", str(stream), "--full", "full", "--baselines", "zero", *paper,
                 "--regret-seconds", "600", "--json", str(report), stdout=subprocess.DEVNULL)  # fmt: skip
     rows = json.loads(report.read_text())["learners"]["karma"]["regret"]
-    found: tuple[list[int], list[float], list[float]] = ([], [], [])
+    events: list[int] = []
+    regrets: list[float] = []
+    bounds: list[float] = []
     for oracle, rival in zip(rows["full"], rows["projection-full"], strict=True):
-        each = oracle["regret_per_event"]
-        at_most = (rival["bound"]["ceiling"] - oracle["baseline_loss"]) / oracle["events"]
-        for column, value in zip(found, (oracle["events"], each, at_most), strict=True):
-            column.append(value)
-    return found
+        events.append(oracle["events"])
+        regrets.append(oracle["regret_per_event"])
+        bounds.append((rival["bound"]["ceiling"] - oracle["baseline_loss"]) / oracle["events"])
+    return events, regrets, bounds
 
 
 def draw(found: dict[int, list[tuple[list[int], list[float], list[float]]]], path: str) -> None:

@@ -86,7 +86,7 @@ class Refitted:
 
     def row(self, x: Event) -> list[float]:
         """An event as numbers; a category not seen in the fit is missing."""
-        coded = (self.codes[n].get(x.get(n), np.nan) if n in self.codes else x.get(n) for n in self.names)
+        coded = (self.codes[n].get(str(x.get(n)), np.nan) if n in self.codes else x.get(n) for n in self.names)
         return [np.nan if value is None else float(value) for value in coded]
 
 
@@ -104,7 +104,7 @@ def main(events: int, seed: int, data: Path | None) -> None:
     given = {name: stream(name, seed, events) for name in STREAMS}
     if data is not None:
         paths = {path.name.split(".")[0]: path for path in data.glob("*.csv*")}
-        given |= {name: table(paths[name], seed, ALL) for name in TABLES if name in paths}
+        given |= {name: table(paths[name], False, seed, ALL) for name in TABLES if name in paths}
     for name, each in given.items():
         alone = rival_errors(Refitted(each.regression), each).mean()
         ours, voted = (our_errors("auto", each, refit=refit).mean() for refit in (None, "lightgbm"))

@@ -47,7 +47,8 @@ def error_rate(rows: list[dict[str, Any]]) -> float:
     """The error rate of the predictions with an id in the second half."""
     last = max(row["id"] for row in rows)
     late = [row for row in rows if row["id"] > last / 2]
-    return sum(row["prediction"] != row["target"] for row in late) / len(late)
+    errors: int = sum(row["prediction"] != row["target"] for row in late)
+    return errors / len(late)
 
 
 def alone(events: list[dict[str, Any]]) -> float:

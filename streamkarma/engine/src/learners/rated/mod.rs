@@ -51,10 +51,8 @@ use self::waiting::Waiting;
 use crate::block::{Block, Event, Evicted};
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
-use crate::math::within;
 use crate::merging::{ensure_alike, of_kind};
 use crate::rate_key::{from_value, hash_of_term, is_key, is_neighbourhood};
-use crate::scale::CLIP;
 use crate::state::{Refused, State};
 use crate::translation::Translation;
 
@@ -133,8 +131,7 @@ impl Rated {
             }
             for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
                 let rate = self.rate(&keys, number);
-                let value = if self.settings.scale { within(rate, CLIP) } else { rate };
-                filled.push(attribute, coordinate, value, rate);
+                filled.push(attribute, coordinate, self.value_of(rate), rate);
             }
             at += keys.values.len();
         }

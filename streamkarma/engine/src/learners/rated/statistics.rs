@@ -16,6 +16,9 @@ use crate::scale::CLIP;
 pub(super) const SHRINKS: [f64; 5] = [0.25, 1.0, 4.0, 16.0, 64.0];
 /// Index of the one that is used first.
 const FIRST: usize = 2;
+/// Factor of log odds beside standardised numbers. (With 1, errors on two development streams of devices, whose names
+/// are categories, were 1.5 and 2 % more; on 21 other streams with categories there was no difference.)
+const OF_LOG_ODDS: f64 = 0.5;
 /// A label as it is counted.
 pub(super) struct Own<'a> {
     /// Its value for each rate.
@@ -45,6 +48,15 @@ impl Rated {
     pub(super) fn rate(&self, keys: &Keys, number: usize) -> f64 {
         let known = self.attributes.get(&keys.coordinates[0]);
         known.map_or(0.0, |attribute| self.rate_of_all(keys, attribute, number))
+    }
+
+    /// The value of a rate beside other numbers.
+    pub(super) fn value_of(&self, rate: f64) -> f64 {
+        match self.settings {
+            Settings { scale: false, .. } => rate,
+            Settings { regression: true, .. } => within(rate, CLIP),
+            _ => within(OF_LOG_ODDS * rate, CLIP),
+        }
     }
 
     /// The sum of each rate over the event's attributes with rates, from categories only.

@@ -208,17 +208,17 @@ fn rates_are_shrunken_more_where_categories_hardly_differ() {
 }
 
 #[test]
-fn scaled_rates_are_clipped_and_unlearned_labels_have_no_effect() {
+fn scaled_rates_are_halved_and_unlearned_labels_have_no_effect() {
     let ((mut plain, plainly), (mut learner, seen)) = (rated(PLAIN), rated(SCALED));
-    let (events, lessons) = stream(500, |random| if random % 9 < 3 { 1.0 } else { -1.0 });
+    let (events, lessons) = stream(500, binary);
     run(&mut plain, &events.block(), &lessons);
     run(&mut learner, &events.block(), &lessons);
     let mut most: f64 = 0.0;
     for ((_, plain), (_, scaled)) in plainly.lock().unwrap().iter().zip(&*seen.lock().unwrap()) {
-        assert_eq!(plain[2].clamp(-5.0, 5.0), scaled[2]);
+        assert_eq!((0.5 * plain[2]).clamp(-5.0, 5.0), scaled[2]);
         most = most.max(plain[2].abs());
     }
-    assert!(most > 5.0);
+    assert!(most > 3.0);
     let before = learner.state();
     for lesson in [Lesson::NONE, Lesson::of(f64::NAN), Lesson { weight: 0.0, ..Lesson::of(1.0) }] {
         learner.step(events.block().event(0), lesson, &mut [0.0]);
