@@ -86,7 +86,8 @@ class Refitted:
 
     def row(self, x: Event) -> list[float]:
         """An event as numbers; a category not seen in the fit is missing."""
-        coded = (self.codes[n].get(str(x.get(n)), np.nan) if n in self.codes else x.get(n) for n in self.names)
+        values = ((x.get(name), self.codes.get(name)) for name in self.names)
+        coded = (codes.get(str(value), np.nan) if codes else value for value, codes in values)
         return [np.nan if value is None else float(value) for value in coded]
 
 
