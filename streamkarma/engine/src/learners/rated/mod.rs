@@ -52,7 +52,7 @@ use crate::block::{Block, Event, Evicted};
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{ensure_alike, of_kind};
-use crate::rate_key::{from_value, hash_of_term, is_key, is_neighbourhood};
+use crate::rate_key::{from_value, hash_of_term, is_key, is_neighbourhood, is_term};
 use crate::state::{Refused, State};
 use crate::translation::Translation;
 
@@ -106,7 +106,7 @@ impl Rated {
             self.fill_event(&event, &mut filled);
             if lesson.is_learned() {
                 self.learn(&event, lesson);
-            } else if lesson.ticket != 0 && has_number(&event) {
+            } else if lesson.ticket != 0 && has_keys(&event) {
                 self.waiting.ask(lesson.ticket, self.table.clock());
             }
         }
@@ -148,6 +148,11 @@ impl Rated {
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
     }
+}
+
+/// Whether an event has a category, or a number that may be a name.
+fn has_keys(event: &Event) -> bool {
+    event.values.iter().any(|&value| from_value(value).is_some_and(|key| !is_term(key)))
 }
 
 /// Whether an event has a number that may be a name.

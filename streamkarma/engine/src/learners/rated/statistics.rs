@@ -3,7 +3,8 @@
 use super::gains::{mean_of_none, share};
 use super::keys::Keys;
 use super::labels::{Attribute, LabelsMut};
-use super::{Rated, Settings, has_number};
+use super::table::Table;
+use super::{Rated, Settings, has_keys, has_number};
 use crate::block::Event;
 use crate::learner::Lesson;
 use crate::math::{log, within};
@@ -110,13 +111,12 @@ impl Rated {
             false => f64::from(u8::from(*number == class)),
         };
         let labels: Vec<f64> = self.classes.iter().map(label).collect();
-        // Without a number nothing depends on it, and alone the event would not even come here.
-        let has_number = has_number(event);
-        let since = has_number.then(|| self.waiting.take(lesson.ticket)).flatten();
+        // An event without keys would not even come here if it were alone.
+        let since = has_keys(event).then(|| self.waiting.take(lesson.ticket)).flatten();
         let since = since.unwrap_or_else(|| self.table.clock());
         let own = Own { labels: &labels, weight: lesson.weight, since };
         let take = |counted: LabelsMut, keep: f64| counted.take(&labels, lesson.weight, keep);
-        let mut others = if has_number { self.of_categories(event) } else { vec![] };
+        let mut others = if has_number(event) { self.of_categories(event) } else { vec![] };
         let mut at = 0;
         while at < event.len() {
             let Some(keys) = Keys::at(event, at) else {
@@ -132,8 +132,8 @@ impl Rated {
                 }
                 attribute.observe_gain(&self.table, keys, &own, &mut others, settings);
             }
-            for known in keys.names().filter_map(|key| self.table.find(key)) {
-                attribute.observe_errors(known, &own, settings);
+            for key in keys.names() {
+                attribute.observe_errors(&self.table, key, &own, settings);
             }
             take(attribute.labels.as_mut(), settings.keep());
             for key in keys.each() {
@@ -151,8 +151,11 @@ impl Attribute {
         SHRINKS[(0..SHRINKS.len()).fold(FIRST, better)]
     }
 
-    /// Record the error of each of the [`SHRINKS`] in predicting a label from the earlier ones of its category.
-    fn observe_errors(&mut self, (count, sums): (f64, &[f64]), own: &Own, settings: Settings) {
+    /// Record the error of each of the [`SHRINKS`] in predicting a label from the earlier ones of its category, unless
+    /// the category has had labels since the event was predicted: these may be the same label, which tells nothing.
+    fn observe_errors(&mut self, table: &Table, key: u64, own: &Own, settings: Settings) {
+        let is_old = table.last(key).is_some_and(|last| last <= own.since);
+        let Some((count, sums)) = table.find(key).filter(|_| is_old) else { return };
         let mut errors = [0.0; SHRINKS.len()];
         for ((&label, &sum), &total) in own.labels.iter().zip(sums).zip(&self.labels.sums) {
             let all = share(self.labels.count, total, mean_of_none(settings), 2.0);

@@ -208,6 +208,26 @@ fn rates_are_shrunken_more_where_categories_hardly_differ() {
 }
 
 #[test]
+fn shared_labels_do_not_count_as_evidence_on_shrinkage() {
+    // The five events of each of ten categories share a label, which comes after all of them.
+    for (are_late, evidence) in [(true, 0), (false, 40)] {
+        let (mut learner, _) = rated(PLAIN);
+        for category in 0..10_u8 {
+            let key = [as_value(key_of(1, &[category]))];
+            let mut step = |lesson| learner.step(Event::of(&[20], &[20], &key), lesson, &mut [0.0]);
+            let tickets = (1..=5).map(|event| if are_late { 5 * u64::from(category) + event } else { 0 });
+            for ticket in tickets.clone() {
+                step(Lesson { ticket, ..Lesson::NONE });
+            }
+            for ticket in tickets {
+                step(Lesson { ticket, ..Lesson::of(1.0) });
+            }
+        }
+        assert_eq!(learner.attributes[&20].errors.seen, evidence);
+    }
+}
+
+#[test]
 fn scaled_rates_are_halved_and_unlearned_labels_have_no_effect() {
     let ((mut plain, plainly), (mut learner, seen)) = (rated(PLAIN), rated(SCALED));
     let (events, lessons) = stream(500, binary);
