@@ -85,8 +85,9 @@ def bits(model: Any) -> Any:
 
 
 def rates_of(model: Any) -> dict[str, bytes]:
-    """The label rates of categories in a state."""
-    return {name: array for name, array in bits(model)[1].items() if name.startswith("rates.")}
+    """The label rates of categories in a state, without the events that wait for their labels."""
+    own = {name: array for name, array in bits(model)[1].items() if name.startswith("rates.")}
+    return {name: array for name, array in own.items() if not name.startswith("rates.waiting")}
 
 
 def rated(user_labels: list[tuple[str | None, bool]], few: int = 32) -> list[float | None]:
