@@ -20,6 +20,9 @@ const FIRST: usize = 2;
 /// Factor of log odds beside standardised numbers. (With 1, errors on two development streams of devices, whose names
 /// are categories, were 1.5 and 2 % more; on 21 other streams with categories there was no difference.)
 const OF_LOG_ODDS: f64 = 0.5;
+/// Memory, in labels, of the statistics of a category.
+const LATEST: f64 = 100.0;
+
 /// A label as it is counted.
 pub(super) struct Own<'a> {
     /// Its value for each rate.
@@ -28,9 +31,6 @@ pub(super) struct Own<'a> {
     /// Number of labels before the event was predicted.
     pub since: u64,
 }
-
-/// Memory, in labels, of the statistics of a category.
-const LATEST: f64 = 100.0;
 
 impl Settings {
     /// The factor by which a new label decays the statistics shared by all categories.
