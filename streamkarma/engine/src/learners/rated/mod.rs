@@ -79,7 +79,7 @@ pub struct Rated {
     attributes: BTreeMap<u32, Attribute>,
     /// The class of each rate, as in [`class_of`], except in a model whose classes were renumbered.
     classes: Vec<usize>,
-    /// Events with numbers that await their labels.
+    /// Events with a category, or a number that may be a name, that await their labels.
     waiting: Waiting,
     filled: Filled,
 }
