@@ -87,7 +87,7 @@ class Refitted:
     def row(self, x: Event) -> list[float]:
         """An event as numbers; a category not seen in the fit is missing."""
         values = ((x.get(name), self.codes.get(name)) for name in self.names)
-        coded = (codes.get(str(value), np.nan) if codes else value for value, codes in values)
+        coded = (codes.get(str(value)) if codes and value is not None else value for value, codes in values)
         return [np.nan if value is None else float(value) for value in coded]
 
 

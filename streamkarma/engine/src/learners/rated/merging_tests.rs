@@ -201,6 +201,24 @@ fn translated_names_and_targets_preserve_scores() {
                 step_at(&mut translated, &places, (category, value), lesson((label - shift) / stretch));
             before.iter().zip(&after).for_each(|(a, b)| assert!((a - (shift + stretch * b)).abs() < 1e-9));
         }
+        // What is learned from then on adds up in the new unit as it would have in the old one.
+        for t in 300..400 {
+            let (category, value, label) = event(t, &model);
+            step(&mut model, &PLACES, (category, value), Lesson::of(label));
+            let lesson = Lesson::of((label - shift) / stretch);
+            step_at(&mut translated, &places, (category, value), lesson);
+        }
+        for category in 0..40_u64 {
+            let key = key_of(5, &category.to_le_bytes());
+            let (Some((count, sums)), Some((again, new))) =
+                (model.table.find(key), translated.table.find(key))
+            else {
+                panic!("a category without labels")
+            };
+            assert!((count - again).abs() < 1e-9);
+            let are_near = |old: f64, new: f64| (old - (shift * count + stretch * new)).abs() < 1e-9;
+            assert!(sums.iter().zip(new).all(|(&old, &new)| are_near(old, new)));
+        }
     }
 }
 
