@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Program
 
-CLASSES = ["yes", "no", "", "  ", "NA", "none", "yes", "no"]
+CLASSES = ["yes", "no", "", "  ", "NA", "none", "-", "yes", "no"]
 
 
 def lines_of(labels: list[Any]) -> bytes:
@@ -32,9 +32,9 @@ def targets(streamkarma: Program, content: bytes, *args: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], ["yes", "no", None, None, None, "none", "yes", "no"]),
-        (["na"], ["yes", "no", None, None, None, "none", "yes", "no"]),
-        (["NONE", "no"], ["yes", None, None, None, "NA", None, "yes", None]),
+        ([], ["yes", "no", None, None, None, "none", "-", "yes", "no"]),
+        (["na"], ["yes", "no", None, None, None, "none", "-", "yes", "no"]),
+        (["NONE", "no", "-"], ["yes", None, None, None, "NA", None, None, "yes", None]),
     ],
 )
 @pytest.mark.parametrize("more", [[], ["--pending", "9", "--id", "a"]], ids=["", "pending"])
@@ -53,20 +53,29 @@ def test_which_texts_are_no_class(
 def test_beside_numbers_the_usual_words_are_no_label(
     streamkarma: Program, format: str, labels: list[Any], task: str
 ) -> None:
-    given = [*labels, "", "NA", " ? ", "null", *labels]
+    given = [*labels, "", "NA", " ? ", "null", "-", *labels]
     content = (csv_of if format == "csv" else lines_of)(given)
     found = targets(streamkarma, content, "--format", format, "--task", task)
-    assert found == [*labels, None, None, None, None, *labels]
+    assert found == [*labels, None, None, None, None, None, *labels]
 
 
 def test_a_word_that_becomes_a_class_is_announced_once(streamkarma: Program) -> None:
-    done = streamkarma("learn", text=lines_of(["yes", "?", "None", "no", "None", "n/a"]))
+    done = streamkarma("learn", text=lines_of(["yes", "?", "None", "-", "no", "None", "n/a", "-"]))
     said = [line for line in done.stderr.splitlines() if line.startswith("label ")]
-    assert said == ["label 'None': a class; with --na None it stands for no label"]
+    assert said == [
+        f"label '{word}': a class; with --na {word} it stands for no label" for word in ("None", "-")
+    ]
 
 
-def test_a_column_of_labels_that_begins_with_such_words(streamkarma: Program) -> None:
-    labels = ["none"] * 1100 + ["fraud", "none", ""]
+def test_plus_and_minus_are_two_classes(streamkarma: Program) -> None:
+    content = lines_of(["-", "+", "-", "+", ""])
+    assert targets(streamkarma, content) == ["-", "+", "-", "+", None]
+    assert targets(streamkarma, content, "--na", "-") == [None, "+", None, "+", None]
+
+
+@pytest.mark.parametrize("word", ["none", "-"])
+def test_a_column_of_labels_that_begins_with_such_words(streamkarma: Program, word: str) -> None:
+    labels = [word] * 1100 + ["fraud", word, ""]
     found = targets(streamkarma, csv_of(labels), "--format", "csv")
     assert found == targets(streamkarma, lines_of(labels)) == [*labels[:-1], None]
 
@@ -92,7 +101,10 @@ def test_an_empty_label_is_as_good_as_none_at_all(
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_a_profile_has_the_labels_that_are_learned(streamkarma: Program, format: str) -> None:
     content = (csv_of if format == "csv" else lines_of)(CLASSES * 20)
-    for words, classes in (([], {"yes", "no", "none"}), (["--na", "none"], {"yes", "no", "NA"})):
+    for words, classes in (
+        ([], {"yes", "no", "none", "-"}),
+        (["--na", "none"], {"yes", "no", "NA", "-"}),
+    ):
         done = streamkarma("profile", "--format", format, *words, "--json", text=content)
         label = json.loads(done.stdout)["label"]
         assert {value for value, _ in label["values"]} == classes

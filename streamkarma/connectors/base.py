@@ -124,7 +124,7 @@ class Context(Protocol):
 
     @property
     def text_label(self) -> str | None:
-        """The label, if ``none`` may be a class, since the user did not list these words. Else None."""
+        """The label, if ``none`` and ``-`` may be classes, since the user did not list words. Else None."""
 
     @property
     def events(self) -> int:

@@ -36,5 +36,5 @@ KINDS = ("number", "boolean", "category", "text", "tags", "time", "identifier")
 
 #: Words that stand for a missing value unless others are given, ignoring case.
 MISSING_WORDS = ("", "na", "n/a", "null", "none", "nan", "?", "-")
-#: That of them which is often the name of a class, as in none, mild, severe.
-CLASS_WORD = "none"
+#: Those of them that are often names of classes, as in none, mild, severe, or in + and -.
+CLASS_WORDS = frozenset(["none", "-"])

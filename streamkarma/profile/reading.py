@@ -12,7 +12,7 @@ from streamkarma.connectors.base import Source
 from streamkarma.connectors.records import Records, format_position
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten
-from streamkarma.parameters.words import CLASS_WORD, MISSING_WORDS
+from streamkarma.parameters.words import CLASS_WORDS, MISSING_WORDS
 from streamkarma.runtime.signals import StopSignal
 
 Given = ParamSpec("Given")
@@ -110,10 +110,10 @@ class Look:
         return rows
 
     def _add_label(self, row: Row, name: str, label: Any) -> None:
-        """Add a label that is "none", unless the labels so far are not texts."""
+        """Add a label that is "none" or "-", unless the labels so far are not texts."""
         if not isinstance(label, str):
             self._has_other_labels |= label is not None
-        elif label.strip().lower() == CLASS_WORD and not self._has_other_labels:
+        elif label.strip().lower() in CLASS_WORDS and not self._has_other_labels:
             row[name] = label
 
     def _is_missing(self, value: Any) -> bool:

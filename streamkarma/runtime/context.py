@@ -102,7 +102,7 @@ class RunContext:
 
     @property
     def text_label(self) -> str | None:
-        """The label, if ``none`` may be a class."""
+        """The label, if ``none`` and ``-`` may be classes."""
         return self.session.fields.target if self.session.task_model.model.na is None else None
 
     @property

@@ -16,7 +16,7 @@ from streamkarma.estimators.learners import Model, create, learner_of
 from streamkarma.estimators.regression import BaseRegressor
 from streamkarma.events.labels import Label
 from streamkarma.events.values import is_missing
-from streamkarma.parameters.words import CLASS_WORD, MISSING_WORDS, TASKS
+from streamkarma.parameters.words import CLASS_WORDS, MISSING_WORDS, TASKS
 from streamkarma.printable import shown
 
 
@@ -87,8 +87,8 @@ class TaskModel:
     def is_no_label(self, label: Any) -> bool:
         """Whether what a record has as its label stands for none.
 
-        Words for a missing value do, and a text of blanks. Only ``none`` may be a class, unless the user
-        listed it or the labels are known not to be texts.
+        Words for a missing value do, and a text of blanks. Only ``none`` and ``-`` may be classes, unless the
+        user listed them or the labels are known not to be texts.
         """
         if not isinstance(label, str):
             return is_missing(label)
@@ -98,7 +98,7 @@ class TaskModel:
         classes: Sequence[Label] = getattr(self.model, "classes", ())
         if label in classes:
             return False
-        if given is not None or label.strip().lower() != CLASS_WORD or self.predicts_numbers:
+        if given is not None or label.strip().lower() not in CLASS_WORDS or self.predicts_numbers:
             return True
         return bool(classes) and not isinstance(classes[0], str)
 
@@ -133,7 +133,7 @@ class TaskModel:
 
     def _announce_word(self, label: str) -> None:
         """Announce a class that might have been meant as no label."""
-        if label.strip().lower() == CLASS_WORD and label not in self._announced:
+        if label.strip().lower() in CLASS_WORDS and label not in self._announced:
             self._announced.add(label)
             option = f"--na {shlex.quote(label.strip())}"
             self.announce(f"label {shown(label)}: a class; with {option} it stands for no label")

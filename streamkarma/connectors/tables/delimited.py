@@ -26,7 +26,7 @@ from streamkarma.connectors.tables.dialect import preamble, sniff, with_blanks
 from streamkarma.connectors.tables.number_formats import with_point
 from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, fit, named, text_of
 from streamkarma.errors import RunError
-from streamkarma.parameters.words import CLASS_WORD
+from streamkarma.parameters.words import CLASS_WORDS
 
 #: Between cells separated by these, a comma may be that of a decimal number.
 _BESIDE_COMMAS = (";", "\t")
@@ -164,10 +164,10 @@ class DelimitedTable:
         return Piece(lines, refused)
 
     def _add_labels(self, rows: list[list[str]], lines: list[str], at: int) -> None:
-        """Add the labels that are "none", which the lines lack since it also stands for a missing value."""
+        """Add the labels that are "none" or "-", which the lines lack since these also stand for missing values."""
         name = json.dumps(self._names[at], ensure_ascii=False)
         for row, cells in enumerate(rows):
-            if cells[at].strip().lower() == CLASS_WORD and cells[at] in self._missing:
+            if cells[at].strip().lower() in CLASS_WORDS and cells[at] in self._missing:
                 label = f"{name}:{json.dumps(cells[at], ensure_ascii=False)}"
                 lines[row] = f"{{{label}}}" if lines[row] == "{}" else f"{lines[row][:-1]},{label}}}"
 
