@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from streamkarma import _engine
 from streamkarma.core.learner import Learner
-from streamkarma.core.refitted_trees import WINDOW
+
+#: Maximum number of events that it is fitted to.
+WINDOW = 4096
 
 
 class GaussianProcess(Learner):
