@@ -116,9 +116,9 @@ _LEARNING = (
     _of(
         "window",
         COUNT,
-        {"neighbors": None, "boosting": 4096},
+        {"neighbors": None, "boosting": 16384},
         "neighbors, boosting: number of labelled events kept.",
-        default_text="neighbors: 1000, and up to 16000 while the older ones help; boosting: 4096",
+        default_text="neighbors: 1000, and up to 16000 while the older ones help; boosting: 16384",
     ),
     _of(
         "neighbors",
