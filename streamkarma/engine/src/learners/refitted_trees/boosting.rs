@@ -40,19 +40,18 @@ impl Task {
             if grown.nodes.len() == 1 {
                 continue;
             }
-            let leaves: Vec<usize> = (0..lessons.len()).map(|event| grown.leaf_of(columns, event)).collect();
             let sums = |numbers: &[f64]| {
                 let mut sums = vec![0.0; grown.nodes.len() * self.width];
-                for (row, leaf) in numbers.chunks_exact(self.width).zip(&leaves) {
-                    let own = &mut sums[leaf * self.width..][..self.width];
+                for (row, leaf) in numbers.chunks_exact(self.width).zip(&grown.leaves) {
+                    let own = &mut sums[*leaf as usize * self.width..][..self.width];
                     own.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
                 }
                 sums
             };
             let first = ensemble.values.len();
             ensemble.push(&grown.nodes, &sums(&slopes), &sums(&curvatures));
-            for (scores, leaf) in scores.chunks_exact_mut(self.width).zip(&leaves) {
-                let values = &ensemble.values[first + leaf * self.width..];
+            for (scores, leaf) in scores.chunks_exact_mut(self.width).zip(&grown.leaves) {
+                let values = &ensemble.values[first + *leaf as usize * self.width..];
                 scores.iter_mut().zip(values).for_each(|(score, value)| *score += value);
             }
         }
@@ -75,10 +74,10 @@ impl Task {
             slope: slopes.iter().zip(&signs).map(|(slope, sign)| slope * sign).sum(),
             curvature: curvatures.iter().sum(),
         });
-        let each: Vec<Sums> = each.collect();
+        let mut each: Vec<Sums> = each.collect();
         let tried = drawn(told_apart, &mut random);
-        let sample = (0..each.len() as u32).filter(|_| random.next() >> 32 < SAMPLED).collect();
-        Ground { columns, tried, each: &each }.grow(sample)
+        each.iter_mut().filter(|_| random.next() >> 32 >= SAMPLED).for_each(|sums| *sums = Sums::default());
+        Ground { columns, tried, each: &each }.grow()
     }
 }
 

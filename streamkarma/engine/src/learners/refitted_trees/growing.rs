@@ -3,7 +3,8 @@
 use super::columns::Column;
 use super::ensemble::{Node, SHRINK};
 
-/// Maximum number of leaves of a tree: one for so many events, from 16 to 128.
+/// A tree has at most one leaf for so many events, but at least 16 and at most 128. With 16 leaves whatever the number
+/// of events, `auto` makes 7 % more errors on 15 streams of 13,000 to 50,000 events, with up to 64 .4 % more.
 const EVENTS_PER_LEAF: usize = 128;
 const FEWEST_LEAVES: usize = 16;
 const MOST_LEAVES: usize = 128;
@@ -43,7 +44,7 @@ pub struct Ground<'a> {
     pub columns: &'a [Column],
     /// The columns that may split it.
     pub tried: Vec<usize>,
-    /// The sums of each event.
+    /// The sums of each event, 0 for those that have no part in choosing splits.
     pub each: &'a [Sums],
 }
 
@@ -74,62 +75,53 @@ struct Leaf {
     split: Option<Split>,
 }
 
+impl Leaf {
+    /// A leaf that will not be split.
+    fn last(node: usize, events: Vec<u32>) -> Self {
+        Self { node, events, cells: Vec::new(), split: None }
+    }
+}
+
 /// A tree.
-#[derive(Default)]
 pub struct Grown {
     /// The nodes, root first; children are numbered as in this tree.
     pub nodes: Vec<Node>,
-    /// The split of each node, if it is split.
-    splits: Vec<Option<Split>>,
-}
-
-impl Grown {
-    /// The leaf of an event.
-    pub fn leaf_of(&self, columns: &[Column], event: usize) -> usize {
-        let mut at = 0;
-        while let Some(split) = &self.splits[at] {
-            at = self.nodes[at].below as usize + usize::from(!split.is_left(columns, event));
-        }
-        at
-    }
-
-    /// Add a leaf, with nothing below it.
-    fn push(&mut self) -> usize {
-        self.nodes.push(Node::LEAF);
-        self.splits.push(None);
-        self.nodes.len() - 1
-    }
+    /// The leaf of each event.
+    pub leaves: Vec<u32>,
 }
 
 impl Ground<'_> {
     /// Grow a tree, by the best split of any leaf each time.
-    pub fn grow(&self, events: Vec<u32>) -> Grown {
-        let mut grown = Grown::default();
+    pub fn grow(&self) -> Grown {
+        let count = self.each.len();
+        let most = (count / EVENTS_PER_LEAF).clamp(FEWEST_LEAVES, MOST_LEAVES);
+        let mut nodes = vec![Node::LEAF];
+        let events: Vec<u32> = (0..count as u32).collect();
         let cells = self.cells(&events);
-        let mut leaves = vec![self.leaf(&mut grown, events, cells)];
-        let most = (self.each.len() / EVENTS_PER_LEAF).clamp(FEWEST_LEAVES, MOST_LEAVES);
+        let mut leaves = vec![self.leaf(0, events, cells)];
         while leaves.len() < most {
             let gain = |leaf: &Leaf| leaf.split.as_ref().map_or(0.0, |split| split.gain);
             let better = |&one: &usize, &two: &usize| gain(&leaves[one]).total_cmp(&gain(&leaves[two]));
             let Some(best) = (0..leaves.len()).max_by(better) else { break };
-            let Leaf { node, events, cells, split: Some(split) } = leaves.swap_remove(best) else { break };
-            let column = &self.columns[split.column];
-            grown.nodes[node] = Node {
+            let Some(split) = leaves[best].split.take() else { break };
+            let Leaf { node, events, cells, .. } = leaves.swap_remove(best);
+            let (column, below) = (&self.columns[split.column], nodes.len());
+            nodes[node] = Node {
                 coordinate: column.coordinate,
                 cut: column.cuts[usize::from(split.bin)],
                 missing_left: split.missing_left,
-                below: grown.nodes.len() as u32,
+                below: below as u32,
             };
-            if leaves.len() + 2 == most {
-                // The last two leaves will not be split.
-                grown.splits[node] = Some(split);
-                grown.push();
-                grown.push();
-                break;
-            }
+            nodes.extend([Node::LEAF; 2]);
             let (left, right): (Vec<u32>, Vec<u32>) =
                 events.into_iter().partition(|&event| split.is_left(self.columns, event as usize));
-            grown.splits[node] = Some(split);
+            if leaves.len() + 2 == most {
+                // The last two leaves will not be split.
+                leaves.extend(
+                    [(below, left), (below + 1, right)].map(|(node, events)| Leaf::last(node, events)),
+                );
+                break;
+            }
             // The sums of the larger side are those of both minus those of the smaller one.
             let (left_cells, right_cells) = if left.len() < right.len() {
                 let own = self.cells(&left);
@@ -139,17 +131,21 @@ impl Ground<'_> {
                 let own = self.cells(&right);
                 (rest_of(cells, &own), own)
             };
-            leaves.push(self.leaf(&mut grown, left, left_cells));
-            leaves.push(self.leaf(&mut grown, right, right_cells));
+            leaves.push(self.leaf(below, left, left_cells));
+            leaves.push(self.leaf(below + 1, right, right_cells));
         }
-        grown
+        let mut leaf_of = vec![0; count];
+        for leaf in leaves {
+            leaf.events.iter().for_each(|&event| leaf_of[event as usize] = leaf.node as u32);
+        }
+        Grown { nodes, leaves: leaf_of }
     }
 
-    fn leaf(&self, grown: &mut Grown, events: Vec<u32>, cells: Cells) -> Leaf {
+    fn leaf(&self, node: usize, events: Vec<u32>, cells: Cells) -> Leaf {
         let mut all = Sums::default();
         events.iter().for_each(|&event| all.add(self.each[event as usize]));
         let split = self.best_split(all, &cells);
-        Leaf { node: grown.push(), events, cells, split }
+        Leaf { node, events, cells, split }
     }
 
     fn cells(&self, events: &[u32]) -> Cells {

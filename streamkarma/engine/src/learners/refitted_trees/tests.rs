@@ -156,7 +156,7 @@ fn first_split_matches_exhaustive_search() {
         });
         let most = best.fold(0.0, f64::max);
         let tried = (0..columns.len()).collect();
-        let grown = Ground { columns: &columns, tried, each: &each }.grow((0..300).collect());
+        let grown = Ground { columns: &columns, tried, each: &each }.grow();
         let root = grown.nodes[0];
         let column = columns.iter().find(|column| column.coordinate == root.coordinate).unwrap();
         let bin = column.cuts.iter().position(|&cut| cut == root.cut).unwrap();
