@@ -28,9 +28,10 @@ class BoostingParameters(ValueParameters):
 class BoostingClassifier(EncodingParameters, CostParameters, BoostingParameters, BaseClassifier):
     """Gradient-boosted trees for incomplete events, refitted as the stream goes on.
 
-    Fifty trees of up to 16 leaves are fitted to the latest events by Newton steps on histograms [C], each
-    to a sample of them [S], and refitted whenever there are half as many events again. Between fits, the
-    leaves learn each event: every leaf that the event falls into updates its Newton step. Each split sends
+    Fifty trees are fitted to the latest events by Newton steps on histograms [C], each to a sample of them
+    [S], and refitted whenever there are half as many events again, beyond 4,096 twice as many. They have up
+    to 16 leaves, or one for every 128 events if that is more, and at most 128. Between fits, the leaves learn
+    each event: every leaf that the event falls into updates its Newton step. Each split sends
     missing values to the side where they fit better. Once ADWIN detects that errors have risen, older
     events leave the window and the trees are refitted to the rest. With more than 16 classes there are
     fewer trees, and none with more than 800.

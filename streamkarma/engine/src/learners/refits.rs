@@ -1,8 +1,8 @@
 //! The latest events, and the schedule for refitting models to them.
 //!
-//! A fit is due when there are half as many events again. When errors begin to grow, see [`Errors`], the events from
-//! before the change are dropped, and a fit is due at once. A learner that makes few predictions, for instance because
-//! a mixture has no use for it, is fitted less often.
+//! A fit is due when there are half as many events again, or twice as many if many are kept. When errors begin to grow,
+//! see [`Errors`], the events from before the change are dropped, and a fit is due at once. A learner that makes few
+//! predictions, for instance because a mixture has no use for it, is fitted less often until it makes more of them.
 //!
 //! Events are kept with raw values and targets: those of early events were standardised on a scale that has moved
 //! since.

@@ -237,6 +237,49 @@ fn refits_are_rarer_without_predictions() {
 }
 
 #[test]
+fn trees_that_are_asked_again_do_not_wait() {
+    let fits = |asked_from: u64| {
+        let (mut model, mut numbers, mut fits) = (new(Task::Two, 0.0), Numbers::new(13), Vec::new());
+        for step in 1..=200 {
+            let (sample, before) = (Sample::new(&mut numbers), model.refits.fitted);
+            let lesson = Lesson { wants_scores: step >= asked_from, ..Lesson::of(sample.label(Task::Two)) };
+            model.step(sample.event(), lesson, &mut [0.0]);
+            fits.extend((model.refits.fitted > before).then_some(step));
+        }
+        fits
+    };
+    assert_eq!(fits(201), [32, 128]);
+    assert_eq!(fits(129), [32, 128, 192]);
+    // By the 192nd event, fewer than half of those since the fit had been predicted.
+    assert_eq!(fits(163), [32, 128, 196]);
+}
+
+#[test]
+fn trees_have_more_leaves_where_there_are_many_events() {
+    let mut random = Random::new(0, 14);
+    for (events, most) in [(300, 16), (3300, 25), (20_000, 128)] {
+        let columns: Vec<Column> = (1..4)
+            .map(|coordinate| {
+                let values: Vec<f64> = (0..events).map(|_| random.between(-1.0, 1.0)).collect();
+                Column::new(coordinate, &values)
+            })
+            .collect();
+        let each: Vec<Sums> =
+            (0..events).map(|_| Sums { slope: random.between(-1.0, 1.0), curvature: 1.0 }).collect();
+        let grown = Ground { columns: &columns, tried: vec![0, 1, 2], each: &each }.grow();
+        assert_eq!(grown.nodes.iter().filter(|node| node.coordinate == NONE).count(), most);
+        for (event, &leaf) in grown.leaves.iter().enumerate() {
+            let mut at = 0;
+            while grown.nodes[at].coordinate != NONE {
+                let column = &columns[grown.nodes[at].coordinate as usize - 1];
+                at = grown.nodes[at].next(column.cuts[usize::from(column.bins[event])]);
+            }
+            assert_eq!(at, leaf as usize);
+        }
+    }
+}
+
+#[test]
 fn light_events_are_sampled_and_reweighted() {
     let (mut model, mut numbers) = (new(Task::Two, 0.0), Numbers::new(16));
     for _ in 0..3000 {
