@@ -83,6 +83,18 @@ fn learns_waves_lines_boxes_and_missing_values() {
 }
 
 #[test]
+fn the_second_fit_does_not_wait_because_nothing_could_be_predicted_before_the_first() {
+    let (mut model, mut numbers, mut fits) = (new(0.0), Numbers::new(5), Vec::new());
+    for step in 1..=200 {
+        let before = model.refits.fitted;
+        let values = [1.0, 2.0 * numbers.unit() - 1.0];
+        model.step(Event::of(&[0, 1], &[0, 1], &values), Lesson::of(values[1]), &mut [0.0]);
+        fits.extend((model.refits.fitted > before).then_some(step));
+    }
+    assert_eq!(fits, [32, 48, 72, 108, 162]);
+}
+
+#[test]
 fn adapts_to_abrupt_change() {
     let mut model = wide();
     let error = follow(&mut model, 750, |x, t| if t < 350 { x[1] } else { 1.0 - 2.0 * x[1] + x[2] });

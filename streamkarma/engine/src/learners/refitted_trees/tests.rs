@@ -236,22 +236,32 @@ fn refits_are_rarer_without_predictions() {
     assert!(asked > 8 && unasked < 5, "{asked} {unasked}");
 }
 
+/// The steps of the fits to 200 events, the last of which are predicted.
+fn steps_of_fits(task: Task, mut model: RefittedTrees, asked_from: u64) -> Vec<u64> {
+    let (mut numbers, mut fits) = (Numbers::new(13), Vec::new());
+    for step in 1..=200 {
+        let (sample, before) = (Sample::new(&mut numbers), model.refits.fitted);
+        let lesson = Lesson { wants_scores: step >= asked_from, ..Lesson::of(sample.label(task)) };
+        model.step(sample.event(), lesson, &mut [0.0]);
+        fits.extend((model.refits.fitted > before).then_some(step));
+    }
+    fits
+}
+
 #[test]
 fn trees_that_are_asked_again_do_not_wait() {
-    let fits = |asked_from: u64| {
-        let (mut model, mut numbers, mut fits) = (new(Task::Two, 0.0), Numbers::new(13), Vec::new());
-        for step in 1..=200 {
-            let (sample, before) = (Sample::new(&mut numbers), model.refits.fitted);
-            let lesson = Lesson { wants_scores: step >= asked_from, ..Lesson::of(sample.label(Task::Two)) };
-            model.step(sample.event(), lesson, &mut [0.0]);
-            fits.extend((model.refits.fitted > before).then_some(step));
-        }
-        fits
-    };
+    let fits = |asked_from| steps_of_fits(Task::Two, new(Task::Two, 0.0), asked_from);
     assert_eq!(fits(201), [32, 128]);
     assert_eq!(fits(129), [32, 128, 192]);
     // By the 192nd event, fewer than half of those since the fit had been predicted.
     assert_eq!(fits(163), [32, 128, 196]);
+}
+
+#[test]
+fn the_second_fit_does_not_wait_because_nothing_could_be_predicted_before_the_first() {
+    for model in [trees(true, 0.0), randomised(0.0)] {
+        assert_eq!(steps_of_fits(Task::Regression, model, 0), [32, 48, 72, 108, 162]);
+    }
 }
 
 #[test]
