@@ -164,7 +164,7 @@ class DelimitedTable:
         return Piece(lines, refused)
 
     def _add_labels(self, rows: list[list[str]], lines: list[str], at: int) -> None:
-        """Add the labels that are "none" or "-", which the lines lack since these also stand for missing values."""
+        """Add the labels "none" and "-", which the lines lack since these also stand for missing values."""
         name = json.dumps(self._names[at], ensure_ascii=False)
         for row, cells in enumerate(rows):
             if cells[at].strip().lower() in CLASS_WORDS and cells[at] in self._missing:
