@@ -5,8 +5,8 @@ from __future__ import annotations
 from streamkarma import _engine
 from streamkarma.core.learner import Learner
 
-#: Maximum number of events that boosted trees are fitted to, by default. With a quarter as many, `auto` makes
-#: 6 % more errors on 15 streams of 13,000 to 50,000 events, with twice as many .8 % fewer.
+#: Maximum number of events that boosted trees are fitted to, by default. With half as many, `auto` makes 4 %
+#: more errors on 15 streams of 13,000 to 50,000 events, and with twice as many .8 % fewer.
 WINDOW = 16384
 #: The same number for randomised trees, which have a leaf for each event.
 WINDOW_OF_RANDOMISED = 4096

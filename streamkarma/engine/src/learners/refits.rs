@@ -35,8 +35,8 @@ const SHORTEST: u64 = 8;
 /// The next fit is due when the number of events has grown by this factor. With 2, boosted trees alone make 1 to 2 %
 /// more errors on 54 streams of river's generators and on R's tables; with 1.3, as many.
 const GROWTH: f64 = 1.5;
-/// The same factor if more than so many events are kept. With 1.5, `auto` makes .5 % fewer errors on 15 streams of
-/// 13,000 to 50,000 events, in a fifth more time.
+/// The same factor if more than so many events are kept. With 1.5, `auto` makes as many errors on 15 streams of 13,000
+/// to 50,000 events, in a fifth more time.
 const MANY: usize = 4096;
 const GROWTH_OF_MANY: f64 = 2.0;
 /// The same factor if fewer than half of the events since the last fit were predicted.
