@@ -99,7 +99,7 @@ class BoostingRegressor(EncodingParameters, BoostingParameters, BaseRegressor):
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import BoostingRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), BoostingRegressor(), metrics.MAE())
-    MAE: 0.424294
+    MAE: 0.423934
     """
 
     loss = "squared"

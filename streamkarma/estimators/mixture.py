@@ -183,7 +183,7 @@ class KARMAMixtureRegressor(EncodingParameters, MixtureParameters, WithExternalE
     >>> from river import datasets, evaluate, metrics
     >>> from streamkarma import KARMAMixtureRegressor
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), KARMAMixtureRegressor(), metrics.MAE())
-    MAE: 0.197283
+    MAE: 0.19594
     """
 
     refit: str | None = None
