@@ -253,7 +253,7 @@ impl Refits {
         let (clock, shape) = own.i64s("clock")?;
         ensure(shape == [5] && clock.iter().all(|count| (0..1 << 53).contains(count)), WHY)?;
         let &[steps, begun, fitted, due, asked] = clock else { return Err(WHY.to_owned()) };
-        ensure(begun <= steps && fitted <= steps && steps < due, WHY)?;
+        ensure(begun <= steps && fitted <= steps && steps <= due, WHY)?;
         [self.steps, self.begun, self.fitted, self.due, self.asked] =
             [steps, begun, fitted, due, asked].map(|count| count as u64);
         let owners = own.i32s("owners")?.0;

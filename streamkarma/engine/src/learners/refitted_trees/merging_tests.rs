@@ -27,11 +27,17 @@ fn merged_trees_fit_latest_events_of_all_parts() {
         });
         labels.sort_by(f64::total_cmp);
         each.sort_by(f64::total_cmp);
-        assert!(labels == each && !all.ensemble.roots.is_empty());
+        assert_eq!(labels, each);
         let mut back = base.clone();
         back.restore(&all.state(), 4, 6).unwrap();
         assert_eq!(back.state(), all.state());
-        teach(&mut all, task, 4, 100);
+        // The first prediction fits them, also if it is of an event that is not learned.
+        let mut predicting = all.clone();
+        let sample = Sample::new(&mut Numbers::new(5));
+        predicting.step(sample.event(), Lesson::NONE, &mut vec![0.0; all.classes()]);
+        assert!(all.ensemble.roots.is_empty() && !predicting.ensemble.roots.is_empty());
+        assert_eq!(teach(&mut all, task, 4, 100), teach(&mut predicting, task, 4, 100));
+        assert_eq!(all.state(), predicting.state());
     }
 }
 

@@ -101,6 +101,10 @@ impl RefittedTrees {
     }
 
     fn predict(&mut self, event: &Event, lesson: &Lesson, scores: &mut [f64]) {
+        if lesson.wants_scores && self.refits.is_due() {
+            // Only after a merge is a fit due before an event.
+            self.fit(self.ensemble.unit.unwrap_or(lesson.unit));
+        }
         self.refits.row.read(event);
         if lesson.wants_scores {
             self.ensemble.predict(&self.refits.row, scores);

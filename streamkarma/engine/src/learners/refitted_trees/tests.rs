@@ -364,7 +364,7 @@ fn broken_states_are_refused() {
         ("clock", 0, -1.0),
         ("clock", 1, 501.0),
         ("clock", 2, 501.0),
-        ("clock", 3, 500.0),
+        ("clock", 3, 499.0),
         ("clock", 4, -1.0),
         ("kind", 2, 0.0),
         ("kind", 2, 2.0),
