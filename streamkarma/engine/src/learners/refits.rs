@@ -130,6 +130,7 @@ impl Refits {
     /// Whether a fit is due. A learner that was asked little before the last fit, and has been asked more since, does
     /// not wait as long as that fit decided.
     pub fn is_due(&self) -> bool {
+        // Before the first fit, and after a change until the next, only `due` counts.
         let is_early =
             || self.fitted > self.begun && self.is_asked() && self.steps >= self.fitted + self.pause(true);
         self.steps >= self.due || is_early()
