@@ -10,8 +10,11 @@ const FEWEST_LEAVES: usize = 16;
 const MOST_LEAVES: usize = 128;
 /// Minimum curvature of a leaf. With a minimum of ten events instead, errors were up to 4 % higher on tables.
 const LEAST_CURVATURE: f64 = 1.0;
-/// Minimum gain of a split.
-const LEAST_GAIN: f64 = 1e-9;
+/// Minimum gain of a split, relative to the mean gain of a split of noise: Akaike's price of one more parameter. Without
+/// a minimum, `auto` makes as many errors, and 15 streams of 13,000 to 50,000 events take 5 % longer.
+const LEAST_GAIN: f64 = 2.0;
+/// Lower bound of the minimum gain, for events that are predicted exactly.
+const ROUNDING: f64 = 1e-9;
 
 /// The sums of slopes and of curvatures of some events.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +101,8 @@ impl Ground<'_> {
         let mut nodes = vec![Node::LEAF];
         let events: Vec<u32> = (0..count as u32).collect();
         let cells = self.cells(&events);
-        let mut leaves = vec![self.leaf(0, events, cells)];
+        let least = self.least_gain();
+        let mut leaves = vec![self.leaf(0, events, cells, least)];
         while leaves.len() < most {
             let gain = |leaf: &Leaf| leaf.split.as_ref().map_or(0.0, |split| split.gain);
             let better = |&one: &usize, &two: &usize| gain(&leaves[one]).total_cmp(&gain(&leaves[two]));
@@ -131,8 +135,8 @@ impl Ground<'_> {
                 let own = self.cells(&right);
                 (rest_of(cells, &own), own)
             };
-            leaves.push(self.leaf(below, left, left_cells));
-            leaves.push(self.leaf(below + 1, right, right_cells));
+            leaves.push(self.leaf(below, left, left_cells, least));
+            leaves.push(self.leaf(below + 1, right, right_cells, least));
         }
         let mut leaf_of = vec![0; count];
         for leaf in leaves {
@@ -141,29 +145,53 @@ impl Ground<'_> {
         Grown { nodes, leaves: leaf_of }
     }
 
-    fn leaf(&self, node: usize, events: Vec<u32>, cells: Cells) -> Leaf {
+    /// The minimum gain of a split.
+    ///
+    /// Slopes of noise vary by their mean square. A step that follows them gains that over the curvature, on average.
+    fn least_gain(&self) -> f64 {
+        let squares: f64 = self.each.iter().map(|sums| sums.slope * sums.slope).sum();
+        let curvature: f64 = self.each.iter().map(|sums| sums.curvature).sum();
+        (LEAST_GAIN * squares / curvature).max(ROUNDING)
+    }
+
+    fn leaf(&self, node: usize, events: Vec<u32>, cells: Cells, least: f64) -> Leaf {
         let mut all = Sums::default();
         events.iter().for_each(|&event| all.add(self.each[event as usize]));
-        let split = self.best_split(all, &cells);
-        Leaf { node, events, cells, split }
+        match self.best_split(all, &cells, least) {
+            None => Leaf::last(node, events),
+            split => Leaf { node, events, cells, split },
+        }
     }
 
     fn cells(&self, events: &[u32]) -> Cells {
+        let all = events.iter().map(|&event| (event as usize, self.each[event as usize]));
+        let events: Vec<(usize, Sums)> = all.filter(|(_, sums)| sums.curvature > 0.0).collect();
         let sizes = self.tried.iter().map(|&column| self.columns[column].len());
         let mut cells = vec![Sums::default(); sizes.sum()];
         let mut rest = &mut cells[..];
-        for &column in &self.tried {
-            let column = &self.columns[column];
-            let own = rest.split_off_mut(..column.len()).unwrap_or_default();
-            for &event in events {
-                own[usize::from(column.bins[event as usize])].add(self.each[event as usize]);
-            }
-        }
+        let (groups, others) = self.tried.as_chunks::<4>();
+        groups.iter().for_each(|group| self.fill(&mut rest, group, &events));
+        others.iter().for_each(|&column| self.fill(&mut rest, &[column], &events));
         cells
     }
 
-    fn best_split(&self, all: Sums, cells: &Cells) -> Option<Split> {
-        let least = all.worth() + LEAST_GAIN;
+    /// Add the sums of events to the cells of some columns, which are the first of the rest.
+    ///
+    /// Of several columns in turn, since each addition to a cell has to wait for the one before it. That halves the
+    /// time of a fit if there are few different values.
+    fn fill<const N: usize>(&self, rest: &mut &mut [Sums], columns: &[usize; N], events: &[(usize, Sums)]) {
+        let columns = columns.map(|column| &self.columns[column]);
+        let mut cells = columns.map(|column| rest.split_off_mut(..column.len()).unwrap_or_default());
+        for &(event, sums) in events {
+            for (cells, column) in cells.iter_mut().zip(columns) {
+                cells[usize::from(column.bins[event])].add(sums);
+            }
+        }
+    }
+
+    /// The best split of a leaf with these sums, if it gains at least so much.
+    fn best_split(&self, all: Sums, cells: &Cells, gain: f64) -> Option<Split> {
+        let least = all.worth() + gain;
         let (mut best, mut most) = (None, least);
         if all.curvature < 2.0 * LEAST_CURVATURE {
             return None;

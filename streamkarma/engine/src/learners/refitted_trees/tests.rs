@@ -290,6 +290,24 @@ fn trees_have_more_leaves_where_there_are_many_events() {
 }
 
 #[test]
+fn a_split_gains_at_least_twice_what_one_of_noise_gains() {
+    // Of 500 slopes on each side, so many more are 1 than -1 on the one, and -1 than 1 on the other. The split gains
+    // twice the square of this number over 501; twice what noise gains, at slopes of 1, is 2.
+    let is_split = |surplus: usize, slope: f64| {
+        let sides: Vec<f64> = (0..1000).map(|event| f64::from(event < 500)).collect();
+        let sign = |event: usize| if (event % 500 < 250 + surplus / 2) == (event < 500) { 1.0 } else { -1.0 };
+        let each: Vec<Sums> =
+            (0..1000).map(|event| Sums { slope: sign(event) * slope, curvature: 1.0 }).collect();
+        let columns = [Column::new(1, &sides)];
+        Ground { columns: &columns, tried: vec![0], each: &each }.grow().nodes.len() == 3
+    };
+    for slope in [0.01, 1.0, 100.0] {
+        assert!(!is_split(22, slope) && is_split(24, slope));
+    }
+    assert!(!is_split(0, 0.0));
+}
+
+#[test]
 fn light_events_are_sampled_and_reweighted() {
     let (mut model, mut numbers) = (new(Task::Two, 0.0), Numbers::new(16));
     for _ in 0..3000 {
