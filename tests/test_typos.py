@@ -8,7 +8,7 @@ import click
 import pytest
 
 from streamkarma.cli import cli
-from streamkarma.cli.typos import _in_environment
+from streamkarma.cli.typos import _ALSO_CALLED, _in_environment, options_of
 
 
 @pytest.fixture
@@ -101,7 +101,9 @@ def test_an_unknown_name_in_a_commands_own_table_is_refused(said) -> None:
     [
         ("predict m --carry off", "give it to learn, which stores it in the model"),
         ("explain m --no-scale", "give it to learn, which stores it in the model"),
-        ("predict m --model m", "it is an option of learn, attach, pull, backfill, stream, merge"),
+        ("predict --model m", "it is an argument: predict MODEL"),
+        ("predict m --learner karma", "give it to learn, which stores it in the model"),
+        ("generate lowrank --model m", "it is an option of learn, attach, pull, backfill, stream, merge"),
         ("learn --brokers b", "it is an option of predict, attach, pull, stream, profile"),
         ("learn --group=g", "it is an option of attach"),
     ],
@@ -111,6 +113,36 @@ def test_an_option_of_another_command(line: str, where: str) -> None:
     with pytest.raises(click.UsageError) as refused:
         cli.main(line.split(), standalone_mode=False)
     assert refused.value.format_message() == f"{command} has no option {option}; {where}"
+
+
+@pytest.mark.parametrize(
+    ("line", "ours"),
+    [
+        ("learn --label y", "target"),
+        ("learn --label-column y", "target"),
+        ("profile --target-column=y", "target"),
+        ("learn --drop a", "ignore"),
+        ("learn --time-column t", "time"),
+        ("learn --n-jobs 2", "workers"),
+        ("learn --output rows.jsonl", "predictions"),
+        ("attach topic --bootstrap-servers localhost:9092", "brokers"),
+        ("attach topic --group-id g", "group"),
+        ("regret --json-lines", None),
+        ("predict m --save other", None),
+    ],
+)
+def test_an_option_with_another_name_in_other_programs(line: str, ours: str | None) -> None:
+    option = next(word for word in line.split() if word[0] == "-").split("=")[0]
+    with pytest.raises(click.UsageError) as refused:
+        cli.main(line.split(), standalone_mode=False)
+    assert (f"{option}; did you mean --{ours}?" in refused.value.format_message()) == (ours is not None)
+
+
+def test_names_of_other_programs_belong_to_one_option_each() -> None:
+    names = [name for also in _ALSO_CALLED.values() for name in also]
+    assert len(names) == len(set(names))
+    known = {name for command in cli.commands.values() for name in options_of(command)}
+    assert set(_ALSO_CALLED) <= known
 
 
 def test_an_option_of_no_command() -> None:

@@ -17,13 +17,32 @@ from streamkarma.parameters.words import LOG_FORMATS
 _FOUND = "streamkarma.typos"
 #: How similar a name must be to one of ours if nothing else shows that it is meant for this program.
 _NEAR = 0.9
+#: What options are called in other programs, by their names here; any of them may also end in "_column".
+_ALSO_CALLED = {
+    "target": ("label", "labels", "y", "class", "response", "outcome"),
+    "ignore": ("drop", "exclude", "skip", "drop_columns", "ignore_columns"),
+    "id": ("row_id",),
+    "time": ("timestamp", "date"),
+    "entity": ("entity_id", "group_by"),
+    "weight": ("weights", "sample_weight", "importance"),
+    "positive": ("positive_class", "positive_label", "pos_label"),
+    "na": ("na_values", "missing_values", "null", "nan"),
+    "format": ("csv", "json", "tsv", "parquet", "input_format"),
+    "learner": ("algorithm", "method", "estimator"),
+    "model": ("save", "load", "state", "model_file"),
+    "predictions": ("output", "out", "output_file"),
+    "workers": ("threads", "num_threads", "jobs", "n_jobs", "cores"),
+    "brokers": ("broker", "bootstrap_server", "bootstrap_servers", "bootstrap"),
+    "group": ("group_id", "consumer_group"),
+    "from": ("offset", "from_beginning", "auto_offset_reset"),
+}
 
 
 class Command(click.Command):
     """A command that complains about unknown names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; of an option that only other commands have, say which."""
+        """Parse arguments; of an option that has another name here, or only in other commands, say so."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -75,12 +94,18 @@ def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
 
 
 def _elsewhere(ctx: click.Context, option: str) -> str:
-    """Where to give an option that a command lacks; empty if there is no such option anywhere."""
+    """What to give instead of an option that a command lacks; empty if nothing comes close."""
     name = option[2:].replace("-", "_")
+    own = options_of(ctx.command)
+    for here, elsewhere in _ALSO_CALLED.items():
+        if here in own and name.removesuffix("_column") in (here, *elsewhere):
+            return f"; did you mean --{here.replace('_', '-')}?"
     others = [other for other, each in _commands(ctx).items() if name in options_of(each)]
     declared = (*LEARNING.values(), *RUNNING.values())
     stored = {each.option.replace("-", "_") for each in declared if each.stored}
     arguments = [each.name for each in ctx.command.params if isinstance(each, click.Argument)]
+    if name in arguments:
+        return f"; it is an argument: {ctx.info_name} {name.upper()}"
     if "model" in arguments and name.removeprefix("no_") in stored:
         return "; give it to learn, which stores it in the model"
     return f"; it is an option of {', '.join(others)}" if others else ""
