@@ -278,3 +278,6 @@ def test_that_every_record_was_rejected_is_the_reason(streamkarma: Program, tmp_
     assert "  - every record was rejected, the first because: row 1: has 3 fields, not 2" in text
     assert "no event has y" not in text
     assert "--target y" in text
+    (tmp_path / "t.txt").write_text("a,y\n1,2\n4,5\n")
+    text = streamkarma("profile", "t.txt").stdout.decode()
+    assert "because: line 1: not JSON: expected value; a table needs --format csv" in text

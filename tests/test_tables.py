@@ -182,6 +182,8 @@ def test_any_bytes_are_rows_or_not_however_they_come(noise: bytes, seed: int, si
     [
         (b"", "t.csv has no header row"),
         (b"\n\n", "t.csv has no header row"),
+        (b"5.1,3.5,1.4,setosa\n4.9,3.0,1.4,setosa\n", "t.csv has numbers instead of column names"),
+        (b"33\t1\t3\t1\n37\t1\t2\t2\n", "t.csv has numbers instead of column names"),
         (b",,\n1,2,3\n", "t.csv has no header row"),
         (b"a,b,a\n1,2,3\n", "t.csv has several columns named 'a'"),
         (b"\xff\xfea\x00\n", "the first row of t.csv has no column names: not valid UTF-8"),

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from streamkarma._engine import MissingWords, parse
 from streamkarma.connectors.base import Source
+from streamkarma.connectors.jsonlines.hints import remedy
 from streamkarma.connectors.records import Records, format_position
 from streamkarma.errors import RecordError
 from streamkarma.events.flatten import flatten
@@ -57,6 +58,8 @@ class Look:
         Number of records that could not be used.
     first_rejected
         The first of them, and why.
+    remedy
+        What to do if they look like another format.
     """
 
     model_path = ""
@@ -71,6 +74,7 @@ class Look:
         self._has_other_labels = False
         self.rejected = 0
         self.first_rejected: str | None = None
+        self.remedy = ""
         self._known = _Known(MissingWords(self.missing_words))
         self._say = say
         self.stop = StopSignal()
@@ -99,7 +103,9 @@ class Look:
             except RecordError as error:
                 self.rejected += 1
                 where = format_position(records.position(at))
-                self.first_rejected = self.first_rejected or f"{where}: {error}"
+                if self.first_rejected is None:
+                    self.first_rejected = f"{where}: {error}"
+                    self.remedy = remedy(self.first_rejected, records.values)
                 continue
             row = {name: each for name, each in flat.items() if not self._is_missing(each)}
             if self.text_label is not None and self.text_label in flat:

@@ -91,12 +91,10 @@ class ProfileRun:
         profiler = Profiler(request.target, request.left_out, request.most, request.entity)
         for rows in look.rows(self._source):
             profiler.add(rows)
-        profile = {
-            "input": request.name,
-            **profiler.profile(),
-            "rejected": look.rejected,
-            "first_rejected": look.first_rejected,
-        }
+        profile = {"input": request.name, **profiler.profile(), "rejected": look.rejected}
+        profile["first_rejected"] = look.first_rejected
+        if look.first_rejected and not profile["events"]:
+            profile["first_rejected"] += look.remedy
         profile |= advice.advice(profile, request.learn_from)
         if look.first_rejected:
             say(f"first rejected: {look.first_rejected}")

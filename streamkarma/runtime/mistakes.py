@@ -6,6 +6,7 @@ import difflib
 from contextlib import suppress
 
 from streamkarma._engine import parse
+from streamkarma.connectors.jsonlines.hints import remedy
 from streamkarma.errors import RecordError
 from streamkarma.estimators.classification import BaseClassifier
 from streamkarma.events.flatten import flatten
@@ -34,7 +35,8 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
     if whole and not (c.events or c.rejected):
         return "no records: the input is empty"
     if not c.events and c.rejected and loop.failure is None:
-        return f"none of {c.rejected:,} records could be used{_in_lines(loop.first_rejected or '')}"
+        first = [] if loop.first_records is None else loop.first_records.values
+        return f"none of {c.rejected:,} records could be used{remedy(loop.first_rejected or '', first)}"
     labels = loop.pending is not None and any(
         loop.pending.summary()[name] for name in ("matched", "unmatched")
     )
@@ -49,13 +51,6 @@ def useless(loop: Loop, target: str, whole: bool) -> str | None:
         were = "1 record was" if c.rejected == 1 else f"{c.rejected:,} records were"
         return f"no usable record had the target {shown}, and {were} rejected; {hint}"
     return f"no event had the target {shown}, so no label was learned; {hint}"
-
-
-def _in_lines(rejected: str) -> str:
-    """A hint for JSON that is not one object per line, if the first record looks like that."""
-    if "expected an object, not an array" not in rejected and "EOF while parsing" not in rejected:
-        return ""
-    return "; each line must be one JSON object: jq -c . converts objects, jq -c '.[]' arrays of objects"
 
 
 def _first_names(loop: Loop) -> set[str]:

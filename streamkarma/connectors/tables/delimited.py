@@ -22,7 +22,7 @@ from streamkarma.connectors.tables.columns import (
     number_hints,
     type_of,
 )
-from streamkarma.connectors.tables.dialect import preamble, sniff, with_blanks
+from streamkarma.connectors.tables.dialect import is_data, preamble, sniff, with_blanks
 from streamkarma.connectors.tables.number_formats import with_point
 from streamkarma.connectors.tables.rows import TOO_LONG, Refused, Row, Splitter, fit, named, text_of
 from streamkarma.errors import RunError
@@ -216,6 +216,9 @@ class DelimitedTable:
             if "\r" in header.text:
                 raise RunError(f"{self._name} ends its lines with CR; convert it: tr '\\r' '\\n'")
             raise RunError(f"the first row of {self._name} has no column names: {header.reason}")
+        if is_data(header):
+            what = "has numbers instead of column names; put a row of names above it"
+            raise RunError(f"the first row of {self._name} {what}")
         width, least = len(header), named(header)
         return [row for row in rows if not isinstance(row, Refused) and fit(row, width, least)]
 

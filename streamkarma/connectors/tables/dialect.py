@@ -1,14 +1,20 @@
-"""Detection of a table's delimiter from its first lines."""
+"""What the first lines of a table reveal: its delimiter, and whether it has a header."""
 
 from __future__ import annotations
 
 import re
 import sys
+from itertools import pairwise
 
+from streamkarma._engine import number
 from streamkarma.connectors.tables.rows import Dialect, Refused, Splitter, fit, named
 
 #: Possible delimiters; the first wins ties.
 _DELIMITERS = (",", "\t", ";", "|")
+#: This share of a table's first rows must have as many cells as its header.
+_NEARLY_ALL = 0.9
+#: So many numbers seldom descend by chance.
+_MANY = 10
 _SEP = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 
 
@@ -21,6 +27,41 @@ def sniff(lines: list[str]) -> Dialect:
     (Dialect(delimiter=';', skip_blanks=False), Dialect(delimiter=',', skip_blanks=True))
     """
     return with_blanks(max(_DELIMITERS, key=lambda delimiter: _fit(lines, delimiter)), lines)
+
+
+def is_table(lines: list[str]) -> bool:
+    """Whether nearly all lines, at least two, split into as many cells as the first.
+
+    Examples
+    --------
+    >>> is_table(["a;b", "1;2"]), is_table(["a,b", "once upon a time"]), is_table(["{'a': 1, 'b': 2}"] * 2)
+    (True, False, False)
+    """
+    if len(lines) < 2 or lines[0].lstrip().startswith(("{", "[")):
+        return False
+    return max(_fit(lines, delimiter) for delimiter in _DELIMITERS) >= (_NEARLY_ALL, 2)
+
+
+def is_data(header: list[str]) -> bool:
+    """Whether a first row has numbers where names belong.
+
+    Numbers can be names: those of pixels are whole and differ, those of wavelengths ascend, or many descend.
+
+    Examples
+    --------
+    >>> [is_data(row.split(",")) for row in ("5.1,3.5,1.4,0.2,setosa", "1,1,0", "8,-1,2,y")]
+    [True, True, True]
+    >>> [is_data(row.split(",")) for row in ("0,7,3,y", "400.5,401.5,402.5,y", "a,b,-1.5")]
+    [False, False, False]
+    """
+    numbers = [float(value) for cell in header if (value := number(cell.strip())) is not None]
+    if len(numbers) < 2 or 2 * len(numbers) < len(header):
+        return False
+    if len(set(numbers)) == len(numbers) and all(value >= 0 and value.is_integer() for value in numbers):
+        return False
+    ascends = all(one < other for one, other in pairwise(numbers))
+    descends = all(one > other for one, other in pairwise(numbers))
+    return not (ascends or (descends and len(numbers) >= _MANY))
 
 
 def with_blanks(delimiter: str, lines: list[str]) -> Dialect:
