@@ -18,6 +18,9 @@ pub const SHRINK: f64 = 1.0;
 /// Maximum curvature of what a leaf has learned, so that it follows its events. With 100 there were as many errors on
 /// developers' streams, and 1.6 % fewer after a change; with 20, up to 3 % more on tables.
 const MEMORY: f64 = 500.0;
+/// Number of trees that an event descends side by side. One after another, `auto` takes 5 % longer on streams on which
+/// it relies on them.
+const SIDE_BY_SIDE: usize = 4;
 
 /// A node of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,14 +89,13 @@ impl Ensemble {
     pub fn predict(&mut self, row: &Row<f64>, scores: &mut [f64]) {
         scores.copy_from_slice(&self.base);
         self.leaves.clear();
+        let (groups, rest) = self.roots.as_chunks::<SIDE_BY_SIDE>();
+        groups.iter().for_each(|&roots| self.leaves.extend(leaves(&self.nodes, roots, row)));
+        rest.iter().for_each(|&root| self.leaves.extend(leaves(&self.nodes, [root], row)));
         let width = scores.len();
-        for &root in &self.roots {
-            let mut at = root as usize;
-            while self.nodes[at].coordinate != NONE {
-                at = self.nodes[at].next(row.of(self.nodes[at].coordinate));
-            }
-            self.leaves.push(at as u32);
-            scores.iter_mut().zip(&self.values[at * width..][..width]).for_each(|(to, value)| *to += value);
+        for &leaf in &self.leaves {
+            let values = &self.values[leaf as usize * width..][..width];
+            scores.iter_mut().zip(values).for_each(|(to, value)| *to += value);
         }
     }
 
@@ -180,6 +182,26 @@ impl Ensemble {
     pub fn bytes(&self) -> usize {
         let numbers = self.slopes.len() + self.curvatures.len() + self.values.len();
         8 * numbers + size_of_val(&self.nodes[..])
+    }
+}
+
+/// The leaf of an event in each of some trees.
+///
+/// The trees take turns, since each step down has to wait for the one before it.
+fn leaves<const N: usize>(nodes: &[Node], roots: [u32; N], row: &Row<f64>) -> [u32; N] {
+    let mut all = roots;
+    loop {
+        let mut is_done = true;
+        for at in &mut all {
+            let node = &nodes[*at as usize];
+            if node.coordinate != NONE {
+                *at = node.next(row.of(node.coordinate)) as u32;
+                is_done = false;
+            }
+        }
+        if is_done {
+            return all;
+        }
     }
 }
 

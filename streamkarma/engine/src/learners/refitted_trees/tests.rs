@@ -1,5 +1,7 @@
 //! What refitted trees learn, sums of leaves and splits compared with plain ones, states, and malicious input.
 
+use std::collections::HashSet;
+
 use super::columns::{Column, columns_of};
 use super::ensemble::NONE;
 use super::growing::{Ground, Sums};
@@ -261,6 +263,31 @@ fn trees_that_are_asked_again_do_not_wait() {
 fn the_second_fit_does_not_wait_because_nothing_could_be_predicted_before_the_first() {
     for model in [trees(true, 0.0), randomised(0.0)] {
         assert_eq!(steps_of_fits(Task::Regression, model, 0), [32, 48, 72, 108, 162]);
+    }
+}
+
+#[test]
+fn trees_side_by_side_add_what_they_add_one_after_another() {
+    for (task, mut model) in [(Task::Two, trees(true, 0.0)), (Task::Regression, randomised(0.0))] {
+        teach(&mut model, task, 5, 300);
+        let (mut numbers, mut depths) = (Numbers::new(27), HashSet::new());
+        for _ in 0..50 {
+            model.refits.row.read(&Sample::new(&mut numbers).event());
+            let mut scores = [0.0];
+            model.ensemble.predict(&model.refits.row, &mut scores);
+            let Ensemble { nodes, values, roots, base, .. } = &model.ensemble;
+            let expected = roots.iter().fold(base[0], |sum, &root| {
+                let (mut at, mut depth) = (root as usize, 0);
+                while nodes[at].coordinate != NONE {
+                    at = nodes[at].next(model.refits.row.of(nodes[at].coordinate));
+                    depth += 1;
+                }
+                depths.insert(depth);
+                sum + values[at]
+            });
+            assert_eq!(scores, [expected]);
+        }
+        assert!(depths.len() > 3);
     }
 }
 
