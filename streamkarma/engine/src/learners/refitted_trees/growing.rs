@@ -101,8 +101,8 @@ impl Ground<'_> {
         let mut nodes = vec![Node::LEAF];
         let events: Vec<u32> = (0..count as u32).collect();
         let cells = self.cells(&events);
-        let least = self.least_gain();
-        let mut leaves = vec![self.leaf(0, events, cells, least)];
+        let least_gain = self.least_gain();
+        let mut leaves = vec![self.leaf(0, events, cells, least_gain)];
         while leaves.len() < most {
             let gain = |leaf: &Leaf| leaf.split.as_ref().map_or(0.0, |split| split.gain);
             let better = |&one: &usize, &two: &usize| gain(&leaves[one]).total_cmp(&gain(&leaves[two]));
@@ -135,8 +135,8 @@ impl Ground<'_> {
                 let own = self.cells(&right);
                 (rest_of(cells, &own), own)
             };
-            leaves.push(self.leaf(below, left, left_cells, least));
-            leaves.push(self.leaf(below + 1, right, right_cells, least));
+            leaves.push(self.leaf(below, left, left_cells, least_gain));
+            leaves.push(self.leaf(below + 1, right, right_cells, least_gain));
         }
         let mut leaf_of = vec![0; count];
         for leaf in leaves {
@@ -154,10 +154,10 @@ impl Ground<'_> {
         (LEAST_GAIN * squares / curvature).max(ROUNDING)
     }
 
-    fn leaf(&self, node: usize, events: Vec<u32>, cells: Cells, least: f64) -> Leaf {
+    fn leaf(&self, node: usize, events: Vec<u32>, cells: Cells, least_gain: f64) -> Leaf {
         let mut all = Sums::default();
         events.iter().for_each(|&event| all.add(self.each[event as usize]));
-        match self.best_split(all, &cells, least) {
+        match self.best_split(all, &cells, least_gain) {
             None => Leaf::last(node, events),
             split => Leaf { node, events, cells, split },
         }
@@ -177,8 +177,8 @@ impl Ground<'_> {
 
     /// Add the sums of events to the cells of some columns, which are the first of the rest.
     ///
-    /// Of several columns in turn, since each addition to a cell has to wait for the one before it. That halves the
-    /// time of a fit if there are few different values.
+    /// The columns take turns, since each addition to a cell has to wait for the one before it. That halves the time of
+    /// a fit if there are few different values.
     fn fill<const N: usize>(&self, rest: &mut &mut [Sums], columns: &[usize; N], events: &[(usize, Sums)]) {
         let columns = columns.map(|column| &self.columns[column]);
         let mut cells = columns.map(|column| rest.split_off_mut(..column.len()).unwrap_or_default());
@@ -190,8 +190,8 @@ impl Ground<'_> {
     }
 
     /// The best split of a leaf with these sums, if it gains at least so much.
-    fn best_split(&self, all: Sums, cells: &Cells, gain: f64) -> Option<Split> {
-        let least = all.worth() + gain;
+    fn best_split(&self, all: Sums, cells: &Cells, least_gain: f64) -> Option<Split> {
+        let least = all.worth() + least_gain;
         let (mut best, mut most) = (None, least);
         if all.curvature < 2.0 * LEAST_CURVATURE {
             return None;

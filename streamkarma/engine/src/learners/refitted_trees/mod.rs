@@ -28,7 +28,10 @@ mod ensemble_state;
 mod explaining;
 mod fitting;
 mod growing;
+#[cfg(test)]
+mod growing_tests;
 mod merging;
+
 #[cfg(test)]
 mod merging_tests;
 mod randomising;
