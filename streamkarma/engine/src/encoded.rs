@@ -20,32 +20,20 @@ pub struct Encoded {
     pub raw: Vec<f64>,
     /// As in a block.
     pub evicted: Vec<Evicted>,
-    /// The positions, ascending, of items that events do not contain themselves: values carried over from their
-    /// entities, and rates.
-    pub derived: Vec<usize>,
+    /// The positions, ascending, of what was carried over from entities. (Keys of rates are not in events either, but
+    /// have no raw value.)
+    pub carried: Vec<usize>,
 }
 
 impl Default for Encoded {
     fn default() -> Self {
         let (attributes, coordinates) = (Vec::new(), Vec::new());
-        let (values, raw, evicted, derived) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { starts: vec![0], attributes, coordinates, values, raw, evicted, derived }
+        let (values, raw, evicted, carried) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { starts: vec![0], attributes, coordinates, values, raw, evicted, carried }
     }
 }
 
 impl Encoded {
-    /// No events yet, with capacity for this many items.
-    pub fn with_room(items: usize) -> Self {
-        Self {
-            starts: vec![0],
-            attributes: Vec::with_capacity(items),
-            coordinates: Vec::with_capacity(items),
-            values: Vec::with_capacity(items),
-            raw: Vec::with_capacity(items),
-            ..Self::default()
-        }
-    }
-
     /// The events, as learners take them.
     pub fn block(&self) -> Block<'_> {
         Block {
@@ -72,16 +60,18 @@ impl Encoded {
         Cow::Owned(self.with_only(|at| !is_key(self.values[at])))
     }
 
-    /// The same with only what events contain themselves.
+    /// The same without what was carried over.
     pub fn own(&self) -> Cow<'_, Self> {
-        if self.derived.is_empty() {
+        if self.carried.is_empty() {
             return Cow::Borrowed(self);
         }
-        Cow::Owned(self.with_only(|at| self.derived.binary_search(&at).is_err()))
+        let mut carried = self.carried.iter().copied().peekable();
+        Cow::Owned(self.with_only(|at| carried.next_if_eq(&at).is_none()))
     }
 
-    fn with_only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
-        let mut kept = Self::with_room(self.values.len());
+    /// The same with some of the items; these are asked for in order.
+    fn with_only(&self, mut is_kept: impl FnMut(usize) -> bool) -> Self {
+        let mut kept = Self::default();
         for ends in self.starts.windows(2) {
             for at in (ends[0]..ends[1]).filter(|&at| is_kept(at)) {
                 kept.push(self.attributes[at], self.coordinates[at], self.values[at], self.raw[at]);
@@ -123,8 +113,8 @@ impl Encoded {
     /// Appends some items of other events to the event that is being written.
     fn copy(&mut self, other: &Self, items: impl Iterator<Item = usize>) {
         for at in items {
-            if other.derived.binary_search(&at).is_ok() {
-                self.derived.push(self.values.len());
+            if other.carried.binary_search(&at).is_ok() {
+                self.carried.push(self.values.len());
             }
             self.push(other.attributes[at], other.coordinates[at], other.values[at], other.raw[at]);
         }
@@ -138,7 +128,7 @@ impl Encoded {
         self.values.extend(&other.values);
         self.raw.extend(&other.raw);
         self.starts.extend(other.starts.iter().skip(1).map(|start| start + shift));
-        self.derived.extend(other.derived.iter().map(|at| at + shift));
+        self.carried.extend(other.carried.iter().map(|at| at + shift));
     }
 
     /// Removes all events, but keeps the capacity.
@@ -149,7 +139,7 @@ impl Encoded {
         self.values.clear();
         self.raw.clear();
         self.evicted.clear();
-        self.derived.clear();
+        self.carried.clear();
     }
 
     /// Appends an item to the event that is being written.

@@ -303,7 +303,6 @@ impl Encoder {
         for item in &self.items {
             // An item without a value has a key.
             if item.value.is_nan() {
-                out.derived.push(out.values.len());
                 self.push_rates(item, out);
             } else {
                 out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);

@@ -20,8 +20,9 @@ pub const MAX_DEPTH: usize = 32;
 /// Maximum number of bytes of all joined names of a record: a long name around a long array would be repeated for each
 /// of its elements.
 pub const MAX_NAMES: usize = 1 << 26;
-/// Approximate number of bytes of a name and its value, for reserving capacity.
-const BYTES_OF_AN_ITEM: usize = 12;
+/// A block ends after this many items even if it has fewer events than asked for, so that it stays in the processor's
+/// cache.
+const MOST_ITEMS: usize = 1 << 17;
 /// Maximum weight of an event, to which larger ones are reduced: what it adds to a model must stay finite.
 pub const HEAVIEST: f64 = 1e15;
 
@@ -65,10 +66,12 @@ impl Reading {
         begin: usize,
         most: usize,
     ) -> Events {
-        let items = text.len().saturating_sub(begin) / BYTES_OF_AN_ITEM;
-        let mut events = Events::beginning_at(begin, self.roles.kept, items);
+        let mut events = Events::beginning_at(begin, self.roles.kept);
         let mut prefetch = EntityPrefetch::new(encoder).filter(|_| most > 1);
-        while events.end < text.len() && events.lines.len() < most {
+        while events.end < text.len()
+            && events.lines.len() < most
+            && events.encoded.values.len() < MOST_ITEMS
+        {
             if let Some(prefetch) = &mut prefetch {
                 prefetch.fetch_next(encoder, text, events.end);
             }

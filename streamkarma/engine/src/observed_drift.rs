@@ -61,7 +61,7 @@ impl ObservedDrift {
         let mut found = Vec::new();
         let block = events.block();
         // Both these and the positions below ascend.
-        let mut derived = events.derived.iter().copied().peekable();
+        let mut carried = events.carried.iter().copied().peekable();
         for (t, number) in (0..block.len()).zip(first..) {
             if let Some(evicted) = block.evicted_before(t) {
                 self.forget(&evicted.attributes);
@@ -73,8 +73,9 @@ impl ObservedDrift {
                 if attribute == std::mem::replace(&mut last, attribute) || attribute > self.settings.most {
                     continue;
                 }
-                while derived.next_if(|&at| at < place).is_some() {}
-                if derived.peek() == Some(&place) {
+                while carried.next_if(|&at| at < place).is_some() {}
+                // Keys of rates have no raw value.
+                if carried.peek() == Some(&place) || block.raw[place].is_nan() {
                     continue;
                 }
                 if attribute > self.counts.len() {

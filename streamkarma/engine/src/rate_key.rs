@@ -64,6 +64,11 @@ pub fn is_key(value: f64) -> bool {
     value >= UNIT
 }
 
+/// Whether the value of an item is the key of a category or of a neighbourhood.
+pub fn is_rate(value: f64) -> bool {
+    (UNIT..2.0 * KEYS as f64 * UNIT).contains(&value)
+}
+
 /// Decode the key from the value of an item, if it is one.
 pub fn from_value(value: f64) -> Option<u64> {
     is_key(value).then(|| (value / UNIT) as u64)
@@ -75,14 +80,16 @@ mod tests {
 
     #[test]
     fn keys_round_trip_and_plain_values_are_not_keys() {
-        for key in [1, 2, 12_345, KEYS - 1, 3 * KEYS - 1] {
+        for key in [1, 2, 12_345, KEYS - 1, 2 * KEYS - 1, 2 * KEYS, 3 * KEYS - 1] {
             assert!(as_value(key).is_finite());
             assert_eq!(from_value(as_value(key)), Some(key));
+            assert_eq!(is_rate(as_value(key)), !is_term(key));
         }
         assert!(is_term(term_of(7)) && hash_of_term(term_of(7)) == 7);
         assert!([2 * KEYS, u64::MAX].map(hash_of_term).iter().all(|key| (1..KEYS).contains(key)));
         for value in [0.0, 1.0, -1e100, 1e100, f64::NAN] {
             assert_eq!(from_value(value), None);
+            assert!(!is_rate(value));
         }
     }
 

@@ -78,12 +78,9 @@ impl Encoder {
         }
         for at in begin..out.values.len() {
             if carried.binary_search(&out.attributes[at]).is_ok() {
-                out.derived.push(at);
+                out.carried.push(at);
             }
         }
-        // Rates are already included.
-        let known = out.derived.len() - out.derived.iter().rev().take_while(|&&at| at >= begin).count();
-        out.derived[known..].sort_unstable();
     }
 
     /// The attributes that were carried into the event, ascending.

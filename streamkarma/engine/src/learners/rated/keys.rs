@@ -1,7 +1,7 @@
 //! Placeholders for rates in an event.
 
 use crate::block::Event;
-use crate::rate_key::{from_value, is_neighbourhood, is_term};
+use crate::rate_key::{from_value, is_neighbourhood, is_rate};
 
 /// The keys of one attribute in an event.
 pub struct Keys<'a> {
@@ -14,16 +14,16 @@ pub struct Keys<'a> {
 impl<'a> Keys<'a> {
     /// The keys that begin at an item of an event; None if that is a value or a term.
     pub fn at(event: &Event<'a>, at: usize) -> Option<Self> {
-        let is_one = |value: &f64| from_value(*value).is_some_and(|key| !is_term(key));
-        if !is_one(&event.values[at]) {
+        let (attributes, coordinates) = (&event.attributes[at..], &event.coordinates[at..]);
+        let values = &event.values[at..];
+        if !is_rate(*values.first()?) {
             return None;
         }
-        let items = event.attributes.iter().zip(event.values).skip(at);
-        let count = items.take_while(|(own, value)| **own == event.attributes[at] && is_one(value)).count();
-        let coordinates = &event.coordinates[at..at + count];
-        let again = coordinates.iter().skip(1).position(|&other| other == coordinates[0]);
-        let coordinates = &coordinates[..again.map_or(count, |before| before + 1)];
-        Some(Self { coordinates, values: &event.values[at..at + count] })
+        let is_other = |(attribute, value): (&u32, &f64)| *attribute != attributes[0] || !is_rate(*value);
+        let count = attributes.iter().zip(values).position(is_other).unwrap_or(values.len());
+        let again = coordinates[1..count].iter().position(|&other| other == coordinates[0]);
+        let width = again.map_or(count, |before| before + 1);
+        Some(Self { coordinates: &coordinates[..width], values: &values[..count] })
     }
 
     /// Each of them once.
