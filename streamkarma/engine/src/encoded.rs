@@ -34,6 +34,17 @@ impl Default for Encoded {
 }
 
 impl Encoded {
+    /// No events yet, with memory reserved for this many items.
+    pub fn with_room(items: usize) -> Self {
+        Self {
+            attributes: Vec::with_capacity(items),
+            coordinates: Vec::with_capacity(items),
+            values: Vec::with_capacity(items),
+            raw: Vec::with_capacity(items),
+            ..Self::default()
+        }
+    }
+
     /// The events, as learners take them.
     pub fn block(&self) -> Block<'_> {
         Block {

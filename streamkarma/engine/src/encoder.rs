@@ -300,10 +300,11 @@ impl Encoder {
             out.raw.extend(self.items.iter().map(|item| item.value));
             return;
         }
+        let mut next = 0;
         for item in &self.items {
             // An item without a value has a key.
             if item.value.is_nan() {
-                self.push_rates(item, out);
+                self.push_rates(item, &mut next, out);
             } else {
                 out.push(item.attribute, item.coordinate, within(item.scaled, LARGEST), item.value);
             }

@@ -42,8 +42,10 @@ pub struct Rejected {
 }
 
 impl Events {
-    /// No events yet, to be read from `begin` on, with `kept` values of each passed through.
-    pub fn beginning_at(begin: usize, kept: usize) -> Self {
-        Self { end: begin, kept: vec![Vec::new(); kept], ..Self::default() }
+    /// No events yet, to be read from `begin` on, with `kept` values of each passed through, and memory reserved for
+    /// `items` items.
+    pub fn beginning_at(begin: usize, kept: usize, items: usize) -> Self {
+        let encoded = Encoded::with_room(items);
+        Self { encoded, end: begin, kept: vec![Vec::new(); kept], ..Self::default() }
     }
 }

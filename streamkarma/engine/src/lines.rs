@@ -23,6 +23,10 @@ pub const MAX_NAMES: usize = 1 << 26;
 /// A block ends after this many items even if it has fewer events than asked for, so that it stays in the processor's
 /// cache.
 const MOST_ITEMS: usize = 1 << 17;
+/// Number of bytes per item of a short name and a digit, of which the encoder makes three items; for reserving memory.
+const BYTES_OF_AN_ITEM: usize = 2;
+/// Number of items reserved for the last event of a block.
+const ITEMS_OF_AN_EVENT: usize = 1 << 12;
 /// Maximum weight of an event, to which larger ones are reduced: what it adds to a model must stay finite.
 pub const HEAVIEST: f64 = 1e15;
 
@@ -66,11 +70,11 @@ impl Reading {
         begin: usize,
         most: usize,
     ) -> Events {
-        let mut events = Events::beginning_at(begin, self.roles.kept);
+        let items = text.len().saturating_sub(begin) / BYTES_OF_AN_ITEM;
+        let room = items.min(MOST_ITEMS + ITEMS_OF_AN_EVENT);
+        let mut events = Events::beginning_at(begin, self.roles.kept, room);
         let mut prefetch = EntityPrefetch::new(encoder).filter(|_| most > 1);
-        while events.end < text.len()
-            && events.lines.len() < most
-            && events.encoded.values.len() < MOST_ITEMS
+        while events.end < text.len() && events.lines.len() < most && events.encoded.values.len() < MOST_ITEMS
         {
             if let Some(prefetch) = &mut prefetch {
                 prefetch.fetch_next(encoder, text, events.end);

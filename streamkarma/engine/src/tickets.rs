@@ -53,6 +53,11 @@ impl TicketRegistry {
         }
     }
 
+    /// Whether no event awaits its label: the usual stream, in which labels arrive with their events.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
     /// The ticket of an event that awaits its label; 0 for others.
     pub fn ticket_of(&self, event: Event) -> u64 {
         let key = key(event);
@@ -74,8 +79,7 @@ impl TicketRegistry {
     }
 
     fn resolve(&mut self, event: Event) -> u64 {
-        if self.numbers.is_empty() {
-            // The usual stream, in which labels arrive with their events.
+        if self.is_empty() {
             return 0;
         }
         let whole = Some(key(event)).filter(|key| self.numbers.contains_key(key));

@@ -185,12 +185,19 @@ impl Encoder {
         self.keys.retain(|key| !self.rated[key.attribute as usize].coordinates.is_empty());
     }
 
-    /// Output an item for rates, once per coordinate, followed by the neighbourhood of a number; or a term.
-    pub(super) fn push_rates(&self, item: &Item, out: &mut Encoded) {
+    /// Output an item for rates, once per coordinate, followed by the neighbourhood of a number; or a term. The key of
+    /// the `next` item is probably the one after its own.
+    pub(super) fn push_rates(&self, item: &Item, next: &mut usize, out: &mut Encoded) {
         if from_value(item.scaled).is_some_and(is_term) {
             return out.push(item.attribute, item.coordinate, item.scaled, item.value);
         }
-        let Some(own) = self.keys.iter().find(|key| key.coordinate == item.coordinate) else { return };
+        let is_own = |key: &Key| key.coordinate == item.coordinate;
+        if !self.keys.get(*next).is_some_and(is_own) {
+            let Some(found) = self.keys.iter().position(is_own) else { return };
+            *next = found;
+        }
+        let own = self.keys[*next];
+        *next += 1;
         for &coordinate in &self.rated[own.attribute as usize].coordinates {
             out.push(item.attribute, coordinate, item.scaled, item.value);
         }

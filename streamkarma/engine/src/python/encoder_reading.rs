@@ -95,6 +95,9 @@ impl Encoder {
 
     /// The ticket of `event`, with or without its label; 0 for none.
     pub fn ticket_from(&self, registry: &mut TicketRegistry, is_labelled: bool) -> u64 {
+        if is_labelled && registry.is_empty() {
+            return 0;
+        }
         let (own, mut ticket) = (self.event.own(), [0]);
         registry.tickets(&own.raw_block(), &[is_labelled], &[!is_labelled], &mut ticket);
         ticket[0]

@@ -36,14 +36,14 @@ impl TicketRegistry {
         labelled: PyReadonlyArray1<'py, bool>,
         awaiting: PyReadonlyArray1<'py, bool>,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let given = events.own_events()?;
-        let (raw, events) = (given.raw(), given.raw().len());
         let (labelled, awaiting) = (labelled.as_array().to_vec(), awaiting.as_array().to_vec());
-        if [labelled.len(), awaiting.len()] != [events; 2] {
+        let mut tickets = vec![0; events.events()?.block().len()];
+        if [labelled.len(), awaiting.len()] != [tickets.len(); 2] {
             return Err(PyValueError::new_err("the marks do not fit the block"));
         }
-        let mut tickets = vec![0; events];
-        self.inner.tickets(&raw, &labelled, &awaiting, &mut tickets);
+        if !self.inner.is_empty() || awaiting.contains(&true) {
+            self.inner.tickets(&events.own_events()?.raw(), &labelled, &awaiting, &mut tickets);
+        }
         Ok(tickets.into_pyarray(py))
     }
 

@@ -1,6 +1,8 @@
 //! Events with their rates.
 
-use crate::block::{Block, Term, Terms};
+use std::ops::Range;
+
+use crate::block::{Block, Event, Term, Terms};
 
 /// Events with their rates.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,14 @@ impl Filled {
         self.coordinates.push(coordinate);
         self.values.push(value);
         self.raw.push(raw);
+    }
+
+    /// Append items of another event to the event that is being written.
+    pub fn extend(&mut self, event: &Event, items: Range<usize>) {
+        self.attributes.extend_from_slice(&event.attributes[items.clone()]);
+        self.coordinates.extend_from_slice(&event.coordinates[items.clone()]);
+        self.values.extend_from_slice(&event.values[items.clone()]);
+        self.raw.extend_from_slice(&event.raw[items]);
     }
 
     /// Append a term to the event that is being written.

@@ -109,7 +109,7 @@ fn loss(expected: f64, label: f64, settings: Settings) -> f64 {
 
 fn are_beyond_chance(gains: &Labels) -> bool {
     let [gain, square] = gains.sums[..] else { return false };
-    gain > LEAST + DEVIATIONS * square.sqrt()
+    gain > LEAST && gain > LEAST + DEVIATIONS * square.sqrt()
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ pub struct Keys<'a> {
     pub coordinates: &'a [u32],
     /// Each key once per coordinate, but that of a neighbourhood only once.
     pub values: &'a [f64],
+    /// The key of a number and that of its neighbourhood; None for categories.
+    pub number: Option<[u64; 2]>,
 }
 
 impl<'a> Keys<'a> {
@@ -23,7 +25,9 @@ impl<'a> Keys<'a> {
         let count = attributes.iter().zip(values).position(is_other).unwrap_or(values.len());
         let again = coordinates[1..count].iter().position(|&other| other == coordinates[0]);
         let width = again.map_or(count, |before| before + 1);
-        Some(Self { coordinates: &coordinates[..width], values: &values[..count] })
+        let around = from_value(values[count - 1]).filter(|&key| is_neighbourhood(key));
+        let number = around.and_then(|around| Some([from_value(values[0])?, around]));
+        Some(Self { coordinates: &coordinates[..width], values: &values[..count], number })
     }
 
     /// Each of them once.
@@ -34,11 +38,5 @@ impl<'a> Keys<'a> {
     /// Each key of a name.
     pub fn names(&self) -> impl Iterator<Item = u64> {
         self.each().filter(|&key| !is_neighbourhood(key))
-    }
-
-    /// The key of a number and that of its neighbourhood; None for categories.
-    pub fn number(&self) -> Option<[u64; 2]> {
-        let around = from_value(*self.values.last()?).filter(|&key| is_neighbourhood(key))?;
-        Some([from_value(self.values[0])?, around])
     }
 }

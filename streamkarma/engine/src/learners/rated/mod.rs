@@ -52,7 +52,7 @@ use crate::block::{Block, Event, Evicted};
 use crate::explaining::Explanation;
 use crate::learner::{Fact, Learner, Lesson};
 use crate::merging::{ensure_alike, of_kind};
-use crate::rate_key::{from_value, hash_of_term, is_key, is_neighbourhood, is_term};
+use crate::rate_key::{from_value, hash_of_term, is_key};
 use crate::state::{Refused, State};
 use crate::translation::Translation;
 
@@ -99,41 +99,42 @@ impl Rated {
 
     /// Fill events with their rates. These depend on the labels of the events before.
     fn fill(&mut self, block: &Block, lessons: &[Lesson]) {
-        let mut filled = std::mem::take(&mut self.filled);
+        let (mut filled, mut keys) = (std::mem::take(&mut self.filled), Vec::new());
         filled.clear();
         for (t, lesson) in lessons.iter().enumerate() {
-            let event = block.event(t);
-            self.fill_event(&event, &mut filled);
+            keys.clear();
+            self.fill_event(&block.event(t), &mut keys, &mut filled);
             if lesson.is_learned() {
-                self.learn(&event, lesson);
-            } else if lesson.ticket != 0 && has_keys(&event) {
+                self.learn(&keys, lesson);
+            } else if lesson.ticket != 0 && !keys.is_empty() {
                 self.waiting.ask(lesson.ticket, self.table.clock());
             }
         }
         self.filled = filled;
     }
 
-    fn fill_event(&self, event: &Event, filled: &mut Filled) {
+    /// Fill an event with its rates, and collect its keys.
+    fn fill_event<'a>(&self, event: &Event<'a>, found: &mut Vec<Keys<'a>>, filled: &mut Filled) {
         let mut at = 0;
         while at < event.len() {
+            let plain = event.values[at..].iter().take_while(|&&value| !is_key(value)).count();
+            filled.extend(event, at..at + plain);
+            at += plain;
+            let Some(&value) = event.values.get(at) else { break };
             let attribute = event.attributes[at];
             let Some(keys) = Keys::at(event, at) else {
-                match from_value(event.values[at]) {
-                    Some(key) => filled.push_term(attribute, hash_of_term(key)),
-                    None => filled.push(attribute, event.coordinates[at], event.values[at], event.raw[at]),
-                }
+                from_value(value).into_iter().for_each(|key| filled.push_term(attribute, hash_of_term(key)));
                 at += 1;
                 continue;
             };
-            if keys.number().is_some() && !self.has_names(keys.coordinates[0]) {
-                at += keys.values.len();
-                continue;
-            }
-            for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
-                let rate = self.rate(&keys, number);
-                filled.push(attribute, coordinate, self.value_of(rate), rate);
-            }
             at += keys.values.len();
+            if keys.number.is_none() || self.has_names(keys.coordinates[0]) {
+                for (number, &coordinate) in keys.coordinates.iter().enumerate().take(self.width()) {
+                    let rate = self.rate(&keys, number);
+                    filled.push(attribute, coordinate, self.value_of(rate), rate);
+                }
+            }
+            found.push(keys);
         }
         filled.end_event();
     }
@@ -148,16 +149,6 @@ impl Rated {
             losses[t] = self.step(block.event(t), lessons[t], row);
         }
     }
-}
-
-/// Whether an event has a category, or a number that may be a name.
-fn has_keys(event: &Event) -> bool {
-    event.values.iter().any(|&value| from_value(value).is_some_and(|key| !is_term(key)))
-}
-
-/// Whether an event has a number that may be a name.
-fn has_number(event: &Event) -> bool {
-    event.values.iter().any(|&value| from_value(value).is_some_and(is_neighbourhood))
 }
 
 /// The class of the rate with that number. With two classes the only rate is that of the second, and remains so when

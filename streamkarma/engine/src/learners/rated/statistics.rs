@@ -4,8 +4,7 @@ use super::gains::{mean_of_none, share};
 use super::keys::Keys;
 use super::labels::{Attribute, LabelsMut};
 use super::table::Table;
-use super::{Rated, Settings, has_keys, has_number};
-use crate::block::Event;
+use super::{Rated, Settings};
 use crate::learner::Lesson;
 use crate::math::{log, within};
 use crate::rate_key::is_neighbourhood;
@@ -60,22 +59,16 @@ impl Rated {
         }
     }
 
-    /// The sum of each rate over the event's attributes with rates, from categories only.
-    fn of_categories(&self, event: &Event) -> Vec<f64> {
-        let mut all = vec![0.0; self.width()];
-        let mut at = 0;
-        while at < event.len() {
-            let Some(keys) = Keys::at(event, at) else {
-                at += 1;
-                continue;
-            };
-            if let (None, Some(attribute)) = (keys.number(), self.attributes.get(&keys.coordinates[0])) {
-                let each = all.iter_mut().enumerate();
-                each.for_each(|(number, sum)| *sum += self.rate_of_all(&keys, attribute, number));
+    /// The sum of each rate over the attributes with these keys, from categories only.
+    fn of_categories(&self, all: &[Keys]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.width()];
+        for keys in all.iter().filter(|keys| keys.number.is_none()) {
+            if let Some(attribute) = self.attributes.get(&keys.coordinates[0]) {
+                let each = sums.iter_mut().enumerate();
+                each.for_each(|(number, sum)| *sum += self.rate_of_all(keys, attribute, number));
             }
-            at += keys.values.len();
         }
-        all
+        sums
     }
 
     /// The rate for several categories of an attribute.
@@ -100,8 +93,8 @@ impl Rated {
         log(own / rest) - log(share / others)
     }
 
-    /// Learn the label of an event.
-    pub(super) fn learn(&mut self, event: &Event, lesson: &Lesson) {
+    /// Learn the label of an event that has these keys.
+    pub(super) fn learn(&mut self, all: &[Keys], lesson: &Lesson) {
         let (width, settings) = (self.width(), self.settings);
         let is_binary = self.inner.classes() == 1;
         let class = if is_binary { usize::from(lesson.label > 0.0) } else { lesson.label as usize };
@@ -112,25 +105,20 @@ impl Rated {
         };
         let labels: Vec<f64> = self.classes.iter().map(label).collect();
         // An event without keys would not even come here if it were alone.
-        let since = has_keys(event).then(|| self.waiting.take(lesson.ticket)).flatten();
+        let since = if all.is_empty() { None } else { self.waiting.take(lesson.ticket) };
         let since = since.unwrap_or_else(|| self.table.clock());
         let own = Own { labels: &labels, weight: lesson.weight, since };
         let take = |counted: LabelsMut, keep: f64| counted.take(&labels, lesson.weight, keep);
-        let mut others = if has_number(event) { self.of_categories(event) } else { vec![] };
-        let mut at = 0;
-        while at < event.len() {
-            let Some(keys) = Keys::at(event, at) else {
-                at += 1;
-                continue;
-            };
+        let has_numbers = all.iter().any(|keys| keys.number.is_some());
+        let mut others = if has_numbers { self.of_categories(all) } else { vec![] };
+        for keys in all {
             let first = keys.coordinates[0];
             let attribute = self.attributes.entry(first).or_insert_with(|| Attribute::new(width));
-            at += keys.values.len();
-            if let Some(keys) = keys.number() {
-                if !attribute.watches(keys) {
+            if let Some(number) = keys.number {
+                if !attribute.watches(number) {
                     continue;
                 }
-                attribute.observe_gain(&self.table, keys, &own, &mut others, settings);
+                attribute.observe_gain(&self.table, number, &own, &mut others, settings);
             }
             for key in keys.names() {
                 attribute.observe_errors(&self.table, key, &own, settings);
