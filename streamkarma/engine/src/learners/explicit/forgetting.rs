@@ -3,14 +3,14 @@
 //! They are cleared in a hashed table as well, together with other features that share their places. Where so many
 //! would have to be cleared that other features lose much, only those with smaller sets are, and at least those of
 //! values alone and of attributes beside the constant. The rest can no longer be identified as belonging to evicted
-//! names, and would fill the table in time. So one in [`CLEARED`] places is cleared each time, different ones in turn,
-//! except for those of values alone and of attributes beside the constant.
+//! names, and would fill the table in time. So one of [`CLEARED`] parts of the table is cleared each time, in turn, except
+//! for the places of values alone and of attributes beside the constant.
 
 use super::Explicit;
 use super::layout::{first_code, set_count};
 use crate::block::{Evicted, below};
 
-/// At most one in this many places of a hashed table is cleared at a time, beside those of values alone.
+/// A hashed table is cleared in this many parts; no more features than one has places are cleared at a time.
 pub(super) const CLEARED: usize = 16;
 
 impl Explicit {
@@ -54,7 +54,10 @@ impl Explicit {
         let attributes = 1..self.map.attributes as u32;
         let beside = attributes.map(|own| layout.place(0, first_code(own, gamma)));
         let kept: Vec<u32> = alone.chain(beside).collect();
-        self.models.iter_mut().for_each(|model| model.clear_every(CLEARED, self.swept, &kept));
+        let places = self.models[0].places();
+        let begin_of = |part: usize| (part * places.div_ceil(CLEARED)).min(places);
+        let part = begin_of(self.swept)..begin_of(self.swept + 1);
+        self.models.iter_mut().for_each(|model| model.clear_except(part.clone(), &kept));
         self.swept = (self.swept + 1) % CLEARED;
     }
 

@@ -22,6 +22,8 @@ mod updates;
 
 pub use merging::Move;
 
+use std::ops::Range;
+
 use pulp::Arch;
 
 use crate::learner::Lesson;
@@ -297,12 +299,14 @@ impl LinearModel {
         places.iter().for_each(|&place| self.cells[place as usize * width..][..width].fill(fresh));
     }
 
-    /// Forget what was learned at every `many`-th place from `first` on, in every class, except at those `kept`.
-    pub fn clear_every(&mut self, many: usize, first: usize, kept: &[u32]) {
-        let mut is_kept = vec![false; self.places];
-        kept.iter().for_each(|&place| is_kept[place as usize] = true);
-        let cleared = (first..self.places).step_by(many).filter(|&place| !is_kept[place]);
-        self.clear(&cleared.map(|place| place as u32).collect::<Vec<u32>>());
+    /// Forget what was learned at these places, in every class, except at those `kept`.
+    pub fn clear_except(&mut self, places: Range<usize>, kept: &[u32]) {
+        let (width, fresh) = (self.width, untouched(self.step.update));
+        let kept = kept.iter().map(|&place| place as usize).filter(|place| places.contains(place));
+        let kept: Vec<(usize, Vec<Cell>)> =
+            kept.map(|place| (place, self.cells[place * width..][..width].to_vec())).collect();
+        self.cells[places.start * width..places.end * width].fill(fresh);
+        kept.iter().for_each(|(place, cells)| self.cells[place * width..][..width].copy_from_slice(cells));
     }
 
     /// The places where anything was learned, in ascending order.
