@@ -214,6 +214,25 @@ fn prefetching_entities_does_not_change_results() {
 }
 
 #[test]
+fn wide_events_are_read_in_smaller_blocks() {
+    let values: String = (0..80).map(|n| format!("\"a{n}\":{n},")).collect();
+    let text: String = (0..2000).map(|n| format!("{{{values}\"b\":{n},\"y\":7}}\n")).collect();
+    let read_by = |most: usize| {
+        let (mut encoder, mut begin, mut counts, mut values) = (encoder(), 0, vec![], vec![]);
+        while begin < text.len() {
+            let events = reading("id").read(&mut encoder, &labels(), text.as_bytes(), begin, most);
+            begin = events.end;
+            counts.push(events.lines.len());
+            values.extend(events.encoded.raw);
+        }
+        (counts, values)
+    };
+    let (counts, values) = read_by(usize::MAX);
+    assert_eq!(counts, [1_599, 401]);
+    assert_eq!(read_by(100).1, values);
+}
+
+#[test]
 fn integers_beyond_float_precision_are_distinct() {
     // The last one is read by the slower method.
     for whole in ["9007199254740992", "1234567890123456788", "18446744073709551614", "-92233720368547758070"]
