@@ -339,7 +339,10 @@ class LineReader:
         """Take this label, as JSON, as none until the labels are set again."""
 
     def read(self, encoder: Encoder, text: bytes, begin: int, most: int, given: bool | None = None) -> Lines:
-        """Read up to ``most`` events; if ``given`` says whether they have a label, any label is accepted."""
+        """Read up to ``most`` events, fewer if they are wide.
+
+        If ``given`` says whether they have a label, any label is accepted.
+        """
 
 def parse(text: bytes) -> dict[str, Any]:
     """Parse a JSON object, in which NaN becomes None; RecordError if it is invalid."""

@@ -398,8 +398,10 @@ def test_a_million_entities_that_never_come_back_take_bounded_memory() -> None:
     reader = LineReader({}, True, True, False)
     for block in range(20):
         names = (f"{block}-{n}" for n in range(50_000))
-        text = "".join(f'{{"device":"{name}","x":1,"z":"a"}}\n' for name in names)
-        reader.read(by, text.encode(), 0, 50_000)
+        text = "".join(f'{{"device":"{name}","x":1,"z":"a"}}\n' for name in names).encode()
+        end = 0
+        while end < len(text):
+            end = reader.read(by, text, end, 50_000).end
     assert by.entity_counts is not None
     count, size, forgotten = by.entity_counts
     assert (count, forgotten) == (1000, 999_000)

@@ -60,8 +60,8 @@ pub struct ExtractedFields<'a> {
 }
 
 impl Reading {
-    /// Read up to `most` events from `begin` on, each line but the last ended by a newline, up to the first with an
-    /// unknown label. That line, and those that are not events, leave no trace.
+    /// Read up to `most` events from `begin` on, fewer if they are wide, each line but the last ended by a newline, up to
+    /// the first with an unknown label. That line, and those that are not events, leave no trace.
     pub fn read(
         &self,
         encoder: &mut Encoder,
