@@ -20,8 +20,8 @@ pub const MAX_DEPTH: usize = 32;
 /// Maximum number of bytes of all joined names of a record: a long name around a long array would be repeated for each
 /// of its elements.
 pub const MAX_NAMES: usize = 1 << 26;
-/// A block ends after this many items even if it has fewer events than asked for, so that it stays in the processor's
-/// cache.
+/// A block ends after this many items even if it has fewer events than asked for, so that wide events do not take more
+/// memory than narrow ones.
 const MOST_ITEMS: usize = 1 << 17;
 /// Number of bytes per item of a short name and a digit, of which the encoder makes three items; for reserving memory.
 const BYTES_OF_AN_ITEM: usize = 2;
