@@ -33,13 +33,14 @@ import orjson
 
 from streamkarma.synthetic import StreamSpec, records
 
+Record = dict[str, Any]
+
 LEARNERS = {"explicit": ["--learner", "explicit", "--gamma", "2"], "karma": ["--budget", "512"]}
 BUDGETS = (128, 256, 512, 1024, 2048)
 OBSERVED = (10, 20, 40, 80)
 #: Numbers of attributes, more than the 20 observed ones, since without missing values all events have the
 #: same pattern.
 WIDTHS = (40, 100, 1_000, 10_000)
-Record = dict[str, Any]
 #: What every second attribute's value becomes in the table of kinds.
 VALUES: dict[str, Callable[[float, random.Random], Any]] = {
     "numbers": lambda value, drawn: value,

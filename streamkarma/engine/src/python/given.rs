@@ -36,7 +36,7 @@ impl Given<'_> {
         })
     }
 
-    /// The same with only what events contain themselves.
+    /// The same without what was carried over from entities.
     pub fn own_events(&self) -> PyResult<Events<'_>> {
         match self {
             Self::Encoded(encoded) => Ok(Events::Encoded(encoded.inner.own())),
